@@ -30,6 +30,7 @@ from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import Doubts
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from crawler.ports import reads
 
 SITE = "https://www.example.com"
 GROUP, LEASES = 64, 32
@@ -71,7 +72,7 @@ async def run(total: int, folder: Path) -> None:
         if len(group) >= GROUP or not batch.leases:
             await frontier.settle(group)
             if done // step != (done + len(group)) // step:
-                balance = await frontier.balance()
+                balance = await frontier.read(reads.Balance())
                 print(
                     f"{done + len(group):>9,} settled, {balance.discovered:>9,} known, {rss():>4.0f} MB, "
                     f"{(done + len(group)) / (time.monotonic() - began):>6,.0f} settles/s",

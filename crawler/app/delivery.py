@@ -14,7 +14,7 @@ from typing import Final, Self
 import msgspec
 
 from crawler.errors import OutputError
-from crawler.ports import Runs
+from crawler.ports import Runs, reads
 from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Output
 from crawler.sitemap.publish import publish_command, stylesheet
@@ -56,7 +56,7 @@ async def deliver(runs: Runs, output: Output, published: Published) -> bool:
         return False
     folder = _folder(output)
     now = Delivery(_digest(f"{output.publish_command}\n{folder}"), _files(folder, output, published))
-    last = await runs.last_publication()
+    last = await runs.read(reads.LastPublication())
     before = Delivery.read(last.delivered if last else None, now.target)
     changed = [name for name, digest in now.files.items() if before.files.get(name) != digest]
     removed = sorted(before.files.keys() - now.files.keys())

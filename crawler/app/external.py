@@ -23,7 +23,7 @@ from crawler.fetch.request_headers import Identity, anonymous
 from crawler.model.external import CheckedLink, DueLink, ExternalCheck
 from crawler.model.note import EXTERNAL
 from crawler.parse import url as urls
-from crawler.ports import Frontier
+from crawler.ports import Frontier, reads
 from crawler.settings.sections import External, Http, Settings
 
 log = logging.getLogger("crawler.external")
@@ -92,7 +92,7 @@ async def _begun(frontier: Frontier, run: int) -> ExternalCheck:
 async def _choose(frontier: Frontier, round_number: int, chosen: External) -> _Chosen:
     """The URLs to ask for, within the limits on their number and on that of their hosts."""
     links, hosts, because = list[DueLink](), set[str](), ""
-    async for chunk in frontier.due_links(round_number):
+    async for chunk in frontier.stream(reads.DueLinks(round_number)):
         for link in chunk:
             host = urls.host(link.url)
             if len(links) == chosen.max_external:
@@ -105,7 +105,7 @@ async def _choose(frontier: Frontier, round_number: int, chosen: External) -> _C
             links.append(link)
         if len(links) == chosen.max_external:
             break
-    left = await frontier.count_due_links(round_number) - len(links)
+    left = await frontier.read(reads.CountDueLinks(round_number)) - len(links)
     return _Chosen(links, left, (because or "--max-external") if left else "")
 
 

@@ -9,7 +9,7 @@ from crawler.model.outcome import Moved
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Frontier, History, Record, Runs
+from crawler.ports import Frontier, History, Record, Runs, reads
 from crawler.rules.doubts import Landing, SiteDoubts, doubts
 from crawler.rules.page_rules import PageRules
 from crawler.settings.sections import DEFAULTS, Settings
@@ -18,7 +18,7 @@ from crawler.settings.sections import DEFAULTS, Settings
 async def final_start(pages: Record, start: Url) -> Url:
     """The final URL of a start URL, after redirects."""
     for _ in range(100):
-        record = await pages.record(start)
+        record = await pages.read(reads.Record(start))
         if record is None or not isinstance(record.outcome, Moved):
             break
         start = record.outcome.to
@@ -30,11 +30,13 @@ async def published_as(history: History, settings: Settings, start: Url | None =
 
     `start`: if None or not in the state, the first start URL of the newest run. Returns None without a run.
     """
-    known = start if start and await history.record(start) else await history.first_start()
+    known = start
+    if known is None or await history.read(reads.Record(known)) is None:
+        known = await history.read(reads.FirstStart())
     if known is None:
         return None
     site = urls.origin(await final_start(history, known))
-    last = await history.last_publication()
+    last = await history.read(reads.LastPublication())
     known_base = last.base if last and last.base else await history.recall(PUBLISH_BASE)
     return PublishBase(settings.output.publish_base or known_base or site, site)
 
@@ -47,7 +49,7 @@ async def output_of(runs: Runs, settings: Settings) -> str:
     told = settings.output.output
     if told != DEFAULTS.output.output:
         return told
-    last = await runs.last_publication()
+    last = await runs.read(reads.LastPublication())
     kept = last.folder if last and last.folder else await runs.recall(OUTPUT)
     return kept or told
 
@@ -57,7 +59,7 @@ async def in_published_order(
 ) -> AsyncIterator[Sequence[Entry]]:
     """The entries as these settings want them, sorted by published URL."""
     for first, below in base.ranges():
-        entries = _by_rules(frontier.entries(first, below), PageRules(settings.rules.rule))
+        entries = _by_rules(frontier.stream(reads.Entries(first, below)), PageRules(settings.rules.rule))
         for feature in writing(settings):
             entries = feature.extended(frontier, settings, entries)
         async for chunk in entries:
@@ -76,8 +78,8 @@ async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:
     landings = []
     for start in starts:
         url = await final_start(pages, start)
-        record = await pages.record(url)
+        record = await pages.read(reads.Record(url))
         landings.append(
             Landing(url, record.facts.obstacle if record and record.facts else None, url != start)
         )
-    return doubts(landings, await pages.survey(urls.origin(landings[0].url)))
+    return doubts(landings, await pages.read(reads.Survey(urls.origin(landings[0].url))))

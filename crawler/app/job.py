@@ -37,7 +37,7 @@ from crawler.model.survey import Balance
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Frontier, Sink
+from crawler.ports import Frontier, Sink, reads
 from crawler.report.stats import Stats
 from crawler.report.traffic import Traffic
 from crawler.rules.doubts import SiteDoubts
@@ -91,7 +91,7 @@ class Job:
         return self.ending
 
     async def _crawl_rest(self) -> Ending:
-        balance = await self.frontier.balance()
+        balance = await self.frontier.read(reads.Balance())
         filtered = balance.filtered  # `Stats` counts visited URLs only
         self.stats.resume(balance.discovered - filtered, sum(balance.outcomes.values()) - filtered)
         self._crawl = self.parts.crawl(self.frontier, self.stats, self.sinks)
@@ -151,7 +151,7 @@ class Job:
         crawling again. Raises `PublishRefused`, `OutputError`, `FrontierError`, `LeadershipLost`.
         """
         self.stats.phase = Phase.PUBLISHING
-        balance = await self.frontier.balance()
+        balance = await self.frontier.read(reads.Balance())
         if not balance.balanced:
             raise FrontierError(
                 f"The state does not balance: {balance.discovered:,} URLs were discovered, "
@@ -176,7 +176,7 @@ class Job:
     async def _write(self, base: PublishBase, balance: Balance, *, complete: bool) -> Published:
         settings, frontier = self.settings, self.frontier
         self.doubts = await doubts_of(frontier, self.starts)
-        before = await frontier.published_outcomes()
+        before = await frontier.read(reads.PublishedOutcomes())
         return await publish(
             in_published_order(frontier, base, settings),
             settings,
@@ -198,7 +198,7 @@ class Job:
             await ask_published(self.frontier, self.parts.fetcher, published.robots_line, base.site)
         if self.settings.guard.dry_run:
             return
-        last = await self.frontier.last_publication()
+        last = await self.frontier.read(reads.LastPublication())
         await self.frontier.mark_published(
             PublicationRow(
                 published.urls,

@@ -21,7 +21,7 @@ from crawler.model.rows import PublicationRow, RunRow
 from crawler.model.survey import Balance
 from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.ports import Frontier
+from crawler.ports import Frontier, reads
 from crawler.report import metrics as values
 from crawler.report.metrics import Metrics
 from crawler.report.report import Finding
@@ -77,7 +77,9 @@ class Exporter:
     async def begin(self, job: Job) -> None:
         """A run begins. Raises `FrontierError`."""
         async with self._lock:
-            self._past = Past(await job.frontier.run_rows(), await job.frontier.last_publication())
+            self._past = Past(
+                await job.frontier.read(reads.Runs()), await job.frontier.read(reads.LastPublication())
+            )
             self._job, self._balance = job, None
 
     async def end(
@@ -130,7 +132,7 @@ class Exporter:
         """The balance, counted again every `FRESH` seconds at most, more rarely where it takes long."""
         if self._balance is None or time.monotonic() >= self._stale:
             began = time.monotonic()
-            self._balance = await job.frontier.balance()
+            self._balance = await job.frontier.read(reads.Balance())
             now = time.monotonic()
             self._stale = now + max(FRESH, SHARE * (now - began))
         return self._balance
@@ -150,14 +152,14 @@ async def _of_state(metrics: Metrics, frontier: Frontier | None) -> _Run:
     if frontier is None:
         return _Run()
     try:
-        runs = await frontier.run_rows()
-        values.of_runs(metrics, runs, await frontier.last_publication())
+        runs = await frontier.read(reads.Runs())
+        values.of_runs(metrics, runs, await frontier.read(reads.LastPublication()))
         if runs:
-            balance = await frontier.balance()
+            balance = await frontier.read(reads.Balance())
             values.of_balance(metrics, balance, balance.dated)
             is_checked = await frontier.recall(EXTERNAL) is not None
             if is_checked:
-                values.of_external(metrics, await frontier.count_answers())
+                values.of_external(metrics, await frontier.read(reads.CountAnswers()))
             return _Run(runs[-1].complete, is_checked)
     except CrawlerError:
         pass

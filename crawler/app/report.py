@@ -23,7 +23,7 @@ from crawler.parse import url as urls
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Frontier, Rows
+from crawler.ports import Frontier, Reads, reads
 from crawler.report.builder import ITEMS, FindingCounts, ReportBuilder
 from crawler.report.catalogue import Code, Severity
 from crawler.report.findings import Findings
@@ -66,10 +66,10 @@ def check(settings: Settings) -> None:
 
 async def read_known(frontier: Frontier, settings: Settings) -> Known:
     """What a report needs besides the page rows. Raises `FrontierError` for a state without a run."""
-    runs, start = list(await frontier.run_rows()), await frontier.first_start()
+    runs, start = list(await frontier.read(reads.Runs())), await frontier.read(reads.FirstStart())
     if not runs or start is None:
         raise FrontierError("The state contains no URLs yet: crawl first.")
-    balance = await frontier.balance()
+    balance = await frontier.read(reads.Balance())
     newest = runs[-1]._replace(outcomes=balance.outcomes)
     site = urls.origin(await final_start(frontier, start))
     base = await published_as(frontier, settings) or PublishBase(site, site)
@@ -84,14 +84,14 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         run=newest,
         balance=balance,
         runs=[*runs[:-1], newest],
-        hosts=await frontier.host_rows(),
-        traps=await frontier.traps(),
+        hosts=await frontier.read(reads.Hosts()),
+        traps=await frontier.read(reads.Traps()),
         unreliable=await frontier.recall(UNRELIABLE),
         robots_line=line or None,
         robots_names=named.is_named,
         robots_others=named.others,
         check=check,
-        external=await frontier.count_answers() if check else None,
+        external=await frontier.read(reads.CountAnswers()) if check else None,
         settings=of_the_run,
         state_words=state_words(settings, start),
         program=f"sitemap-crawler {version('sitemap-crawler')}",
@@ -108,45 +108,45 @@ def state_words(settings: Settings, start: str) -> str:
     return masked(shlex.join([start] if is_default else ["--state", str(state)]))
 
 
-async def build_report(rows: Rows, known: Known, *, most: int = ITEMS) -> SiteReport:
+async def build_report(rows: Reads, known: Known, *, most: int = ITEMS) -> SiteReport:
     """The report. `most`: maximum items of each finding; 0 for all."""
     builder = ReportBuilder(known, most=most)
     await _read(rows, builder.findings, builder.add_page)
-    async for page in each(rows.page_rows()):
+    async for page in each(rows.stream(reads.Pages())):
         builder.pick(page)
     return builder.report(await names_of(rows, sorted(builder.wanted())))
 
 
-async def findings_of(rows: Rows, known: Known) -> Findings:
+async def findings_of(rows: Reads, known: Known) -> Findings:
     """The findings of a run, ready to be queried for each page."""
     findings = Findings.of(known)
     await _read(rows, findings, findings.add_page)
     return findings
 
 
-async def _read(rows: Rows, findings: Findings, add_page: Callable[[PageRow], None]) -> None:
+async def _read(rows: Reads, findings: Findings, add_page: Callable[[PageRow], None]) -> None:
     """The first two passes over all pages, and the findings of the optional features."""
-    async for page in each(rows.page_rows()):
+    async for page in each(rows.stream(reads.Pages())):
         add_page(page)
     findings.close()
-    async for edges in each(rows.edge_rows()):
+    async for edges in each(rows.stream(reads.Edges())):
         findings.link(edges)
     for feature in FEATURES:
         async for reading, faults in feature.faults(rows):
             findings.faults.setdefault(reading.id, []).extend(faults)
 
 
-async def count_findings(rows: Rows, known: Known) -> Sequence[Finding]:
+async def count_findings(rows: Reads, known: Known) -> Sequence[Finding]:
     """The findings without their items: as in the report, but from few rows, at a fraction of its cost."""
     findings = Findings.of(known)
-    async for page in each(rows.suspect_rows()):
+    async for page in each(rows.stream(reads.Suspects())):
         findings.add_page(page)
     findings.close()
     if findings.needs_links:
-        async for edges in each(rows.edge_rows()):
+        async for edges in each(rows.stream(reads.Edges())):
             findings.link(edges)
     counts = FindingCounts(known, findings)
-    async for page in each(rows.suspect_rows()):
+    async for page in each(rows.stream(reads.Suspects())):
         counts.add(findings.found(page))
     chosen = {name for name, _ in known.settings}
     for feature in FEATURES:
@@ -154,7 +154,7 @@ async def count_findings(rows: Rows, known: Known) -> Sequence[Finding]:
             async for reading, faults in feature.faults(rows):
                 page = PageRow(reading.id, reading.url, known.run.number, reading.outcome, was=reading.was)
                 counts.add(findings.stated(page, faults))
-    return counts.findings(await rows.tallies())
+    return counts.findings(await rows.read(reads.Tallies()))
 
 
 async def each(chunks: AsyncIterable[Iterable[T]]) -> AsyncIterator[T]:
@@ -164,11 +164,11 @@ async def each(chunks: AsyncIterable[Iterable[T]]) -> AsyncIterator[T]:
             yield row
 
 
-async def names_of(rows: Rows, ids: Sequence[int]) -> Mapping[int, str]:
+async def names_of(rows: Reads, ids: Sequence[int]) -> Mapping[int, str]:
     """URLs by page id."""
     names: dict[int, str] = {}
     for place in range(0, len(ids), RESOLVED):
-        found = await rows.rows_of(ids[place : place + RESOLVED])
+        found = await rows.read(reads.PagesOf(ids[place : place + RESOLVED]))
         names |= {number: page.url for number, page in found.items()}
     return names
 

@@ -32,7 +32,7 @@ from crawler.model.seed import Seed, SeedSettlement
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url, netloc
-from crawler.ports import Queue, Request
+from crawler.ports import Queue, Request, reads
 from crawler.rules.redirects import Redirects
 from crawler.settings.sections import Scope, Settings
 from crawler.sitemap.tree import CHUNK, NESTED, ROOM_BY_LEVEL, is_web, read_file, sibling, slices
@@ -232,7 +232,7 @@ class Seeds:
                 reading = reading.settlement(seed)
             passed += await self._settle(reading)
         # Published pages that were found only in a temporarily failing sitemap are visited as well.
-        for seed, urls in await self.queue.pages_of_failing_seeds():
+        for seed, urls in await self.queue.read(reads.PagesOfFailingSeeds()):
             yield seed, urls
         if passed:
             log.warning(

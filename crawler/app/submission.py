@@ -26,7 +26,7 @@ from crawler.model.ledger import LedgerHead, LedgerRow, Mark
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Fetcher, Frontier
+from crawler.ports import Fetcher, Frontier, reads
 from crawler.rules.submission import Change, change
 from crawler.settings.sections import Settings
 from crawler.sitemap.write.writer import refusal
@@ -72,7 +72,7 @@ def check(settings: Settings) -> None:
 
 async def is_published(frontier: Frontier) -> str:
     """Why nothing can be submitted: the newest run is not a complete and published one. Empty if it is."""
-    runs = await frontier.run_rows()
+    runs = await frontier.read(reads.Runs())
     if not runs:
         return "there is no run yet: crawl first"
     if runs[-1].status == CONCLUDED:
@@ -96,7 +96,7 @@ async def submit(
     `everything`: all listed pages, also unchanged ones. `dry`: only counts, and writes nothing. `on_counted`
     is called with the counts before the first request. Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
     """
-    head = await frontier.ledger()
+    head = await frontier.read(reads.Ledger())
     is_new = head is None or head.base != base.base
     if is_new and not everything:
         return await _begun(frontier, base, dry=dry)
@@ -120,7 +120,7 @@ async def _begun(frontier: Frontier, base: PublishBase, *, dry: bool) -> Submitt
     """A ledger of all listed pages, as if they had been submitted."""
     if not dry:
         return Submitted(noted=await frontier.open_ledger(base.base, noted=True))
-    counted = [len(chunk) async for chunk in frontier.entries()]
+    counted = [len(chunk) async for chunk in frontier.stream(reads.Entries())]
     return Submitted(noted=sum(counted))
 
 
@@ -143,7 +143,7 @@ class _Ledger:
     async def counted_due(self, key: Key, *, dry: bool) -> Submitted:
         """Counts what is due. Marks that changed without being due are stored, for later ones."""
         submitted = Submitted()
-        async for rows in self._frontier.ledger_rows(unchanged=self._everything):
+        async for rows in self._frontier.stream(reads.LedgerRows(unchanged=self._everything)):
             moved = []
             for row, url, why in map(self._judged, rows):
                 if why is not None:
@@ -163,7 +163,7 @@ class _Ledger:
     async def batches(self) -> AsyncIterator[Sequence[tuple[LedgerRow, Url]]]:
         """What is due, in order of the URL: up to `BATCH` URLs of one origin at a time."""
         batch: list[tuple[LedgerRow, Url]] = []
-        async for rows in self._frontier.ledger_rows(unchanged=self._everything):
+        async for rows in self._frontier.stream(reads.LedgerRows(unchanged=self._everything)):
             for row, url, why in map(self._judged, rows):
                 if why is None:
                     continue

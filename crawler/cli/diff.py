@@ -22,7 +22,7 @@ from crawler.parse.dates import read_w3c, w3c
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Record
+from crawler.ports import Record, reads
 from crawler.report.formatting import counted
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
@@ -47,7 +47,9 @@ async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
         reasons = _Reasons()
         if state:
             frontier = await stack.enter_async_context(opened_state(_at_state(settings, state), None))
-            reasons = _Reasons(frontier, await frontier.run(), await published_as(frontier, settings))
+            reasons = _Reasons(
+                frontier, await frontier.read(reads.NewestRun()), await published_as(frontier, settings)
+            )
         for change in comparison.changes():
             signs[change.sign] += 1
             _show(change, await reasons.of(change), form)
@@ -80,7 +82,7 @@ async def _load(comparison: Comparison, side: str, place: str, places: Places, s
         return
     async with opened_state(_at_state(settings, place), None) as frontier:
         base = await published_as(frontier, settings)
-        async for chunk in frontier.entries():
+        async for chunk in frontier.stream(reads.Entries()):
             entries = ((base.published(e.url) if base else e.url, e.lastmod) for e in chunk)
             comparison.load(side, ((url, w3c(lastmod) if lastmod else None) for url, lastmod in entries))
 
@@ -143,7 +145,7 @@ class _Reasons:
         if self.pages is None or change.sign == "~":
             return ""
         url = self.base.crawled(Url(change.url), exactly=True) if self.base else Url(change.url)
-        record = await self.pages.record(url)
+        record = await self.pages.read(reads.Record(url))
         if self.newest and (unknown := why_unknown(record, self.newest)):
             return unknown
         if record is None:

@@ -10,6 +10,7 @@ from crawler.cli.run_facts import state_facts
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.cli.summary import print_summary, with_defaults
 from crawler.errors import Exit, FrontierError
+from crawler.ports import reads
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.publish import CrawlToPublish, publish
@@ -22,10 +23,10 @@ async def export_sitemap(settings: Settings) -> Exit:
     settings = with_state(settings, start)
     began = time.monotonic()
     async with opened_state(settings, start) as frontier:
-        balance = await frontier.balance()
-        run = await frontier.run()
+        balance = await frontier.read(reads.Balance())
+        run = await frontier.read(reads.NewestRun())
         base = await published_as(frontier, settings, start)
-        known = start or await frontier.first_start()
+        known = start or await frontier.read(reads.FirstStart())
         if run is None or base is None or known is None:
             raise FrontierError("The state contains no URLs yet: crawl first.")
         doubts = await doubts_of(frontier, [known])
@@ -39,7 +40,10 @@ async def export_sitemap(settings: Settings) -> Exit:
             CrawlToPublish(
                 base.site,
                 CrawlResult(
-                    run.complete, balance.outcomes, await frontier.published_outcomes(), doubts.doubt
+                    run.complete,
+                    balance.outcomes,
+                    await frontier.read(reads.PublishedOutcomes()),
+                    doubts.doubt,
                 ),
                 str(run.number),
                 namespaces=[feature.namespace for feature in writing(settings)],

@@ -20,7 +20,7 @@ from crawler.model.rendering import Rendering
 from crawler.model.rows import EdgeRow, PageRow, RunRow
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
-from crawler.ports import Rows
+from crawler.ports import Reads, reads
 from crawler.report.builder import item_of
 from crawler.report.catalogue import Code
 from crawler.report.findings import Findings, PageFinding, site_findings
@@ -194,19 +194,19 @@ def _columns(what: str, fields: str, form: str) -> Sequence[str]:
 # -- the rows ---------------------------------------------------------------------------------------------
 
 
-async def _pages(rows: Rows, known: Known, only: Filter) -> AsyncIterator[Row]:
+async def _pages(rows: Reads, known: Known, only: Filter) -> AsyncIterator[Row]:
     run, base = known.run, PublishBase(known.name, known.site)
     found = await reports.findings_of(rows, known) if only.codes else None
-    async for page in reports.each(rows.page_rows()):
+    async for page in reports.each(rows.stream(reads.Pages())):
         if page.run == run.number and (not only or only.admits(page, found)):
             published = base.published(page.url) if is_listed(page.outcome) else None
             yield [*(value(page) for value in PAGE.values()), published]
 
 
-async def _links(rows: Rows, known: Known, only: Filter, *, all_kinds: bool) -> AsyncIterator[Row]:
+async def _links(rows: Reads, known: Known, only: Filter, *, all_kinds: bool) -> AsyncIterator[Row]:
     wanted = await _targets(rows, known, only) if only else None
     batch: list[tuple[str, int, str]] = []
-    async for chunk in rows.edge_rows():
+    async for chunk in rows.stream(reads.Edges()):
         for edges in chunk:
             for kind, to in _of(edges, all_kinds=all_kinds):
                 if wanted is None or (abs(to) < len(wanted) and wanted[abs(to)]):
@@ -219,11 +219,11 @@ async def _links(rows: Rows, known: Known, only: Filter, *, all_kinds: bool) -> 
         yield row
 
 
-async def _targets(rows: Rows, known: Known, only: Filter) -> bytearray:
+async def _targets(rows: Reads, known: Known, only: Filter) -> bytearray:
     """Whether to show links to a URL, by its id."""
     found = await reports.findings_of(rows, known) if only.codes else None
     wanted = bytearray(1024)
-    async for page in reports.each(rows.page_rows()):
+    async for page in reports.each(rows.stream(reads.Pages())):
         if page.run == known.run.number and only.admits(page, found):
             if page.id >= len(wanted):
                 wanted.extend(bytes(max(len(wanted), page.id + 1 - len(wanted))))
@@ -239,18 +239,18 @@ def _of(edges: EdgeRow, *, all_kinds: bool) -> Iterable[tuple[str, int]]:
         )
 
 
-async def _resolved(rows: Rows, batch: Sequence[tuple[str, int, str]]) -> AsyncIterator[Row]:
-    targets = await rows.rows_of(sorted({abs(to) for _, to, _ in batch}))
+async def _resolved(rows: Reads, batch: Sequence[tuple[str, int, str]]) -> AsyncIterator[Row]:
+    targets = await rows.read(reads.PagesOf(sorted({abs(to) for _, to, _ in batch})))
     for source, to, kind in batch:
         if page := targets.get(abs(to)):
             yield source, page.url, kind, to < 0, page.outcome or "open", _status(page), _external(page)
 
 
-async def _findings(rows: Rows, known: Known, only: Filter) -> AsyncIterator[Row]:
+async def _findings(rows: Reads, known: Known, only: Filter) -> AsyncIterator[Row]:
     """Findings sorted by URL; those about the site as a whole come last."""
     findings = await reports.findings_of(rows, known)
     batch: list[PageFinding] = []
-    async for page in reports.each(rows.page_rows()):
+    async for page in reports.each(rows.stream(reads.Pages())):
         batch += [
             found for found in findings.found(page) if found.first and (not only or found.code in only.codes)
         ]
@@ -266,7 +266,7 @@ async def _findings(rows: Rows, known: Known, only: Filter) -> AsyncIterator[Row
                 yield _row(finding.code, item)
 
 
-async def _finding_rows(rows: Rows, batch: Sequence[PageFinding]) -> Sequence[Row]:
+async def _finding_rows(rows: Reads, batch: Sequence[PageFinding]) -> Sequence[Row]:
     names = await reports.names_of(rows, sorted({number for found in batch for number in found.hops}))
     return [_row(found.code, item_of(found, names)) for found in batch]
 

@@ -17,7 +17,7 @@ from crawler.cli.run_facts import RunFindings, findings_of
 from crawler.cli.signals import received
 from crawler.errors import ConfigError, CrawlerError, Exit, OutputError, StateBusy
 from crawler.parse.url import Url
-from crawler.ports import Frontier
+from crawler.ports import Frontier, reads
 from crawler.settings.sections import Settings
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Notifier:
 
         run, report = None, found.report
         with suppress(CrawlerError):
-            run = (await job.frontier.run_rows())[-1]
+            run = (await job.frontier.read(reads.Runs()))[-1]
         when = self._settings.report.webhook_when
         if not is_due(when, code, found.findings, run.publication if run else None):
             return

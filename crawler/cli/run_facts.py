@@ -22,7 +22,7 @@ from crawler.model.run import StopReason
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from crawler.parse.url import target
-from crawler.ports import Frontier, Record
+from crawler.ports import Frontier, Record, reads
 from crawler.report.external import external_json
 from crawler.report.formatting import duration
 from crawler.report.forms.as_text import measure
@@ -36,7 +36,7 @@ from crawler.sitemap.publish.published import Published
 
 async def state_facts(frontier: Frontier, published: Published | None, settings: Settings) -> dict[str, Any]:
     """What the state and the publication, if there was one, tell."""
-    balance, sitemaps = await frontier.balance(), await frontier.sitemaps()
+    balance, sitemaps = await frontier.read(reads.Balance()), await frontier.read(reads.Sitemaps())
     check = await frontier.recall(EXTERNAL)
     return {
         "discovered": balance.discovered,
@@ -46,8 +46,8 @@ async def state_facts(frontier: Frontier, published: Published | None, settings:
         "dated": dict(balance.dated),
         "lies": await frontier.recall(UNRELIABLE),
         "date_notes": await frontier.recall(DATE_NOTES),
-        "traps": trap_facts(await frontier.traps()),
-        "external": external_json(check, await frontier.count_answers() if check else None),
+        "traps": trap_facts(await frontier.read(reads.Traps())),
+        "external": external_json(check, await frontier.read(reads.CountAnswers()) if check else None),
         "examples": await _examples(frontier, balance),
         "sitemaps": dict(sitemaps.outcomes),
         "orphans": dict(sitemaps.orphans),
@@ -82,7 +82,7 @@ async def _publication(frontier: Frontier, published: Published, settings: Setti
 
 async def _examples(pages: Record, balance: Balance) -> Mapping[str, Sequence[str]]:
     failed = [code for code in balance.outcomes if code.startswith(("failed:", "kept:"))]
-    return {code: (await pages.examples(code))[:EXAMPLES] for code in failed}
+    return {code: (await pages.read(reads.Examples(code)))[:EXAMPLES] for code in failed}
 
 
 async def job_facts(job: Job, refused: PublishRefused | None, *, is_published: bool) -> dict[str, Any]:
@@ -103,7 +103,7 @@ async def job_facts(job: Job, refused: PublishRefused | None, *, is_published: b
         "published": bool(job.frontier.name) and published_by == job.frontier.name,
         "published_by": published_by,
         "member": job.frontier.name,
-        "members": len({member.name for member in await job.frontier.members()}),
+        "members": len({member.name for member in await job.frontier.read(reads.Members())}),
         "findings_command": report_command(job.settings, job.starts[0]),
     }
 
@@ -156,7 +156,7 @@ async def _unmatched(pages: Record, settings: Settings) -> list[str]:
         for text in getattr(settings.scope, name)
     }
     patterns |= {f"[[rule]] {rule.match}": compile_pattern(rule.match) for rule in settings.rules.rule}
-    async for chunk in pages.known_urls():
+    async for chunk in pages.stream(reads.KnownUrls()):
         if not patterns:
             break
         targets = [target(url) for url in chunk]

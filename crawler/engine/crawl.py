@@ -30,7 +30,7 @@ from crawler.errors import Exit, LeadershipLost, ungrouped
 from crawler.model.phases import VISITING, Event, Phase, after
 from crawler.model.run import Interruption, StopReason
 from crawler.model.settlement import Settlement, Unvisited
-from crawler.ports import Batch, Frontier, Sink, Visitor
+from crawler.ports import Batch, Frontier, Sink, Visitor, reads
 
 GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 FOLLOW: Final = 1.0  # seconds between two looks at what the leader does
@@ -167,7 +167,7 @@ class Crawl:
         return await self._take_leadership() if batch.leads and not self._is_stopping() else None
 
     async def _look_whether_over(self) -> None:
-        self.exit = await self.frontier.exit_of_run()
+        self.exit = await self.frontier.read(reads.ExitOfRun())
         if self.exit is not None:
             self._stop(Interruption(StopReason.OVER, "another member ended the run"))
 
@@ -207,7 +207,7 @@ class Crawl:
             return Event.DONE
         if await self.frontier.take_leadership():
             return Event.LEADS
-        self.exit = await self.frontier.exit_of_run()
+        self.exit = await self.frontier.read(reads.ExitOfRun())
         if self._has_ending(StopReason.ASKED):
             return Event.DONE
         if self.exit is not None:

@@ -18,7 +18,7 @@ from crawler.model.reasons import SeedKind
 from crawler.model.seed import Seed
 from crawler.model.trap import Trap
 from crawler.model.visit import Visit
-from crawler.ports import Frontier
+from crawler.ports import Frontier, reads
 from crawler.rules import trap_patterns
 
 log = logging.getLogger("crawler.crawl")
@@ -89,7 +89,7 @@ class Leader:
 
         A level is finished before the next begins: which URLs are within the limit must not depend on timing.
         """
-        if self.depth != self.deepest and (await self.frontier.balance()).open:
+        if self.depth != self.deepest and (await self.frontier.read(reads.Balance())).open:
             self.depth = (self.depth or 0) + 1
             return True
         self.depth = self.deepest
@@ -101,7 +101,7 @@ class Leader:
     async def _check_filtered_again(self) -> None:
         """After a start URL redirected to another host, or a shorter path was found."""
         after = ""
-        while filtered := await self.frontier.list_filtered(after):
+        while filtered := await self.frontier.read(reads.Filtered(after)):
             after = filtered[-1].url
             visits = await self.site.checked_again(filtered)
             self.stats.found(await self.frontier.add([visit for visit in visits if visit.filtered is None]))
@@ -111,7 +111,7 @@ class Leader:
 
     async def is_complete(self) -> bool:
         """Whether everything is settled and the rules were applied, by a leader before this one."""
-        run = await self.frontier.run()
+        run = await self.frontier.read(reads.NewestRun())
         return run is not None and run.complete
 
     async def finish(self) -> None:
@@ -139,7 +139,7 @@ class Leader:
 
     async def has_progressed(self) -> bool:
         """Whether more pages have responded than when this run last ended unfinished."""
-        outcomes = (await self.frontier.balance()).outcomes
+        outcomes = (await self.frontier.read(reads.Balance())).outcomes
         answered = sum(count for code, count in outcomes.items() if not code.startswith(("failed:", "kept:")))
         before = await self.frontier.recall(ANSWERED)
         await self.frontier.remember(ANSWERED, answered)

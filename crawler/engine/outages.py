@@ -16,7 +16,7 @@ from crawler.engine.site import CrawledSite
 from crawler.model.reply import Response
 from crawler.model.settlement import Settlement
 from crawler.parse.url import Url, origin
-from crawler.ports import Record
+from crawler.ports import Record, reads
 from crawler.rules.circuit_breaker import CircuitBreaker
 
 # Seconds in which a page must respond before the site counts as down, plus the crawl delay.
@@ -65,7 +65,7 @@ class Outages:
 
     async def _still_responds(self, site: str) -> bool:
         """Whether a page that responded earlier in this run still does."""
-        page = self._breaker.last_good(site) or await self.record.last_answered(site)
+        page = self._breaker.last_good(site) or await self.record.read(reads.LastAnswered(site))
         reply = None
         left = min(PROBE + 2 * self.site.access.slowest, max(0.0, self.course.time_left))
         with anyio.move_on_after(left) as self._probe:

@@ -16,7 +16,7 @@ from crawler.model.reasons import Cause, Why
 from crawler.model.url_record import UrlRecord
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, netloc, origin
-from crawler.ports import Frontier, Hosts, Record
+from crawler.ports import Frontier, Hosts, Record, reads
 from crawler.rules.candidates import Candidates
 
 LOGIN: Final = (
@@ -112,7 +112,7 @@ async def _check(pages: Record, hosts: Hosts, starts: Sequence[Url]) -> None:
 async def _end_of(pages: Record, url: Url) -> tuple[Url, UrlRecord | None]:
     """Where the redirects of a start URL end."""
     for _ in range(100):
-        record = await pages.record(url)
+        record = await pages.read(reads.Record(url))
         if record is None or not isinstance(record.outcome, Moved):
             return url, record
         url = record.outcome.to

@@ -210,11 +210,6 @@ class Discovery:
         new, numbers = self._insert(rows, older, None)
         return Added(new, {**known, **numbers})
 
-    def list_filtered(self, after: str) -> Sequence[Visit]:
-        """See `ports.Queue.list_filtered`."""
-        rows = self._db.all(LIST_FILTERED, {"run": self._db.run, "after": after, "limit": CHUNK})
-        return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]
-
     def requeue(self, visits: Iterable[Visit]) -> int:
         """See `ports.Queue.requeue`."""
         rows = [self._row(visit, {}) for visit in visits if visit.filtered is None]
@@ -385,3 +380,9 @@ class Discovery:
 def _may_change(row: FoundRow) -> bool:
     """Whether a further link may change a new row, as in `KNOWN`."""
     return row.via is None or row.hops > 0 or row.outcome == NOFOLLOW
+
+
+def list_filtered(db: Database, after: str) -> Sequence[Visit]:
+    """See `ports.reads.Filtered`."""
+    rows = db.all(LIST_FILTERED, {"run": db.run, "after": after, "limit": CHUNK})
+    return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]

@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 
 def due_links(db: Database, round_number: int, after: Place) -> tuple[Sequence[DueLink], Place]:
-    """The next chunk of `ports.Externals.due_links`, and where it ends."""
+    """The next chunk of `ports.reads.DueLinks`, and where it ends."""
     given = {
         "run": db.run,
         "round": round_number,
@@ -61,7 +61,7 @@ def due_links(db: Database, round_number: int, after: Place) -> tuple[Sequence[D
 
 
 def count_due_links(db: Database, round_number: int) -> int:
-    """See `ports.Externals.count_due_links`."""
+    """See `ports.reads.CountDueLinks`."""
     statement = f"SELECT count(*) {_DUE}"
     return db.count(statement, {"run": db.run, "round": round_number})
 
@@ -72,13 +72,13 @@ def store_answers(db: Database, answers: Sequence[CheckedLink], round_number: in
 
 
 def external(db: Database, url: Url) -> ExternalRow | None:
-    """See `ports.Externals.external`."""
+    """See `ports.reads.External`."""
     row = db.one_or_none(_ONE, {"keys": db.dialect.keys([url])})
     return ExternalRow._make(row) if row else None
 
 
 def count_answers(db: Database) -> ExternalCounts:
-    """See `ports.Externals.count_answers`."""
+    """See `ports.reads.CountAnswers`."""
     codes = dict(db.all(_COUNTS, {"run": db.run}))
     unchecked = codes.pop(None, 0)
     return ExternalCounts(codes, unchecked)

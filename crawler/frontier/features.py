@@ -44,7 +44,7 @@ def store(db: Database, settled: Sequence[Settlement]) -> None:
 
 
 def read_of(db: Database, name: str, urls: Sequence[Url]) -> Mapping[Url, FeatureRow]:
-    """See `ports.Rows.read_of`."""
+    """See `ports.reads.FeaturesOf`."""
     rows = db.all(_READ_OF, {"name": name, "keys": db.dialect.keys(urls), "run": db.run})
     found = [
         FeatureRow(number, Url(url), outcome, was, _read(text)) for number, url, outcome, was, text in rows
@@ -63,6 +63,6 @@ def reading_page(row: Sequence[Any]) -> FeatureRow:
 
 
 def common_urls(db: Database, name: str, fewest: int, percent: int) -> Collection[Url]:
-    """See `ports.Rows.common_urls`."""
+    """See `ports.reads.CommonUrls`."""
     rows = db.all(_COMMON, {"name": name, "run": db.run, "fewest": fewest, "percent": percent})
     return frozenset(Url(url) for (url,) in rows)

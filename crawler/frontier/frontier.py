@@ -7,14 +7,13 @@ members there are.
 
 import secrets
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 import anyio
 
-from crawler.errors import Exit
-from crawler.frontier import dates, duplicates, externals, features, ledger, publications, queries
+from crawler.frontier import dates, duplicates, externals, ledger, publications, queries
 from crawler.frontier.database import Database
 from crawler.frontier.discovery import Discovery
 from crawler.frontier.distances import Distances
@@ -23,41 +22,39 @@ from crawler.frontier.leases import Leases
 from crawler.frontier.members import Members
 from crawler.frontier.patterns import PatternTable
 from crawler.frontier.queries import Stream
+from crawler.frontier.reads import STREAMS, answers
 from crawler.frontier.retention import Retention
 from crawler.frontier.rounds import Rounds
 from crawler.frontier.runs import RunTable
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.settlements import Settlements
-from crawler.model.external import CheckedLink, DueLink, ExternalCounts, ExternalRow
-from crawler.model.facts import Entry
+from crawler.model.external import CheckedLink
 from crawler.model.lease import Lease
-from crawler.model.ledger import LedgerHead, LedgerRow
+from crawler.model.ledger import LedgerRow
 from crawler.model.note import Note
-from crawler.model.progress import Member
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
-from crawler.model.rows import EdgeRow, FeatureRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
+from crawler.model.rows import PublicationRow, RunRow
 from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
-from crawler.model.survey import Balance, Build, Doubts, Evidence, SameContent, SitemapCounts, Survey
+from crawler.model.survey import Doubts, SameContent
 from crawler.model.trap import Trap
-from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Externals, Hosts, Ledger, Queue, Record, Round, Rows, Runs
-from crawler.rules.traps import MAX_REPORTED
+from crawler.ports import Batch, Externals, Hosts, Ledger, Queue, Record, Round, Runs, reads
+from crawler.ports.reads import Query
+from crawler.ports.reads import Stream as Kind
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 LEAVING: Final = 0.2  # seconds between two looks whether the members of the last run have left
 ANY_DEPTH: Final = (1 << 31) - 1
-ABOVE_ALL: Final = "\x7f"  # sorts after every URL
 KEEP_FAILING: Final = 604_800.0  # seconds
 
 
-class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
+class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):
     """A `Frontier` on an open database.
 
     `delay`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds
@@ -83,6 +80,11 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
             db, self._discovery, hosts, patterns, self._leases, keep_failing=keep_failing
         )
         self._rounds = Rounds(db, patterns)
+        self._answers = answers(db) | {
+            reads.Members: members.all,
+            reads.PagesOfFailingSeeds: seeds.pages_of_failing_seeds,
+            reads.Runs: self._run_rows,
+        }
 
     # -- Queue: the open work --------------------------------------------------------------------------------
 
@@ -117,10 +119,6 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Queue.shorten`."""
         return await self._call(self._as_leader(Distances(self._db).shorten), deepest)
 
-    async def list_filtered(self, after: str = "") -> Sequence[Visit]:
-        """See `ports.Queue.list_filtered`."""
-        return await self._call(self._discovery.list_filtered, after)
-
     async def requeue(self, visits: Sequence[Visit]) -> int:
         """See `ports.Queue.requeue`."""
         return await self._call(self._as_leader(self._discovery.requeue), visits)
@@ -145,10 +143,6 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:
         """See `ports.Queue.settle_seed`."""
         return await self._call(self._as_leader(self._seeds.settle_seed), read, room)
-
-    async def pages_of_failing_seeds(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
-        """See `ports.Queue.pages_of_failing_seeds`."""
-        return await self._call(self._seeds.pages_of_failing_seeds)
 
     # -- Hosts: robots.txt and pace by origin ----------------------------------------------------------------
 
@@ -178,10 +172,6 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
             await anyio.sleep(LEAVING)
         return run
 
-    async def run(self) -> Run | None:
-        """See `ports.Runs.run`."""
-        return await self._call(queries.run, self._db)
-
     async def take_leadership(self) -> bool:
         """See `ports.Runs.take_leadership`."""
         return await self._call(self._members.take_leadership)
@@ -189,10 +179,6 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     async def check_leadership(self) -> None:
         """See `ports.Runs.check_leadership`."""
         await self._call(self._members.check_leadership)
-
-    async def exit_of_run(self) -> Exit | None:
-        """See `ports.Runs.exit_of_run`."""
-        return await self._call(self._runs.exit_of_run)
 
     async def interrupt(self, interruption: Interruption) -> None:
         """See `ports.Runs.interrupt`."""
@@ -206,10 +192,6 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
     def name(self) -> str:
         """See `ports.Runs.name`."""
         return self._members.name
-
-    async def members(self) -> Sequence[Member]:
-        """See `ports.Runs.members`."""
-        return await self._call(self._members.all)
 
     async def finish(self) -> None:
         """See `ports.Runs.finish`."""
@@ -234,10 +216,6 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Runs.mark_delivered`."""
         await self._call(publications.mark_delivered, self._db, delivered)
 
-    async def last_publication(self) -> PublicationRow | None:
-        """See `ports.Runs.last_publication`."""
-        return await self._call(publications.newest, self._db)
-
     async def end_session(self, end: SessionEnd) -> None:
         """See `ports.Runs.end_session`."""
         await self._call(self._runs.end_session, end)
@@ -260,17 +238,9 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Record.links`."""
         return await self._call(self._settlements.links, leases)
 
-    async def evidence(self, window: int, older: int) -> tuple[Sequence[Evidence], Sequence[Build]]:
-        """See `ports.Record.evidence`."""
-        return await self._call(dates.evidence, self._db, window, older)
-
     async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
         """See `ports.Record.date`."""
         await self._call(self._as_leader(dates.date), self._db, sources, doubts)
-
-    async def same_content(self, least: int) -> Sequence[SameContent]:
-        """See `ports.Record.same_content`."""
-        return await self._call(duplicates.same_content, self._db, least)
 
     async def withdraw(self, pages: Sequence[Url] | SameContent, why: Why, detail: str) -> None:
         """See `ports.Record.withdraw`."""
@@ -288,152 +258,60 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Rows, Ledger, Externals):
         """See `ports.Record.keep_failing`."""
         await self._call(self._as_leader(publications.keep_failing_pages), self._db, self._keep_failing)
 
-    async def published_outcomes(self) -> Mapping[str, int]:
-        """See `ports.Record.published_outcomes`."""
-        return await self._call(publications.published_outcomes, self._db)
+    # -- Reads -----------------------------------------------------------------------------------------------
 
-    async def last_answered(self, origin: str) -> Url | None:
-        """See `ports.Record.last_answered`."""
-        return await self._call(queries.last_answered, self._db, origin)
+    async def read(self, query: Query[T]) -> T:
+        """See `ports.Reads.read`."""
+        answer: T = await self._call(self._answers[type(query)], **vars(query))
+        return answer
 
-    async def entries(self, first: str = "", below: str = ABOVE_ALL) -> AsyncIterator[Sequence[Entry]]:
-        """See `ports.Record.entries`."""
-        given = {"run": self._db.run, "below": below}
-        async for rows in self._stream(queries.ENTRIES, given, first):
-            yield [queries.entry(row) for row in rows]
+    async def stream(self, kind: Kind[T]) -> AsyncIterator[Sequence[T]]:
+        """See `ports.Reads.stream`."""
+        if isinstance(kind, reads.DueLinks):
+            chunks = self._due_links(kind.round_number)
+        elif isinstance(kind, reads.Edges):
+            chunks = self._edges()
+        else:
+            chunks = self._rows(kind)
+        async for chunk in chunks:
+            yield chunk
 
-    async def known_urls(self) -> AsyncIterator[Sequence[Url]]:
-        """See `ports.Record.known_urls`."""
-        async for rows in self._stream(queries.KNOWN_HERE, {"run": self._db.run}):
-            yield queries.urls(rows)
+    async def _rows(self, kind: Kind[T]) -> AsyncIterator[Sequence[Any]]:
+        query, value = STREAMS[type(kind)]
+        given = {"run": self._db.run, **vars(kind)}
+        async for rows in self._stream(query, given, given.pop("first", "")):
+            yield [value(row) for row in rows]
 
-    async def balance(self) -> Balance:
-        """See `ports.Record.balance`."""
-        return await self._call(queries.balance, self._db)
-
-    async def examples(self, outcome_code: str, limit: int = 3) -> Sequence[Url]:
-        """See `ports.Record.examples`."""
-        return await self._call(queries.examples, self._db, outcome_code, limit)
-
-    async def traps(self) -> Sequence[Trap]:
-        """See `ports.Record.traps`."""
-        return await self._call(self._patterns.stored_traps, MAX_REPORTED)
-
-    async def sitemaps(self) -> SitemapCounts:
-        """See `ports.Record.sitemaps`."""
-        return await self._call(self._seeds.sitemaps)
-
-    async def survey(self, site: str) -> Survey:
-        """See `ports.Record.survey`."""
-        return await self._call(queries.survey, self._db, site)
-
-    async def first_start(self) -> Url | None:
-        """See `ports.Record.first_start`."""
-        return await self._call(self._runs.first_start)
-
-    async def record(self, url: Url) -> UrlRecord | None:
-        """See `ports.Record.record`."""
-        return await self._call(queries.record, self._db, url)
-
-    async def count_linking(self, url: Url) -> int:
-        """See `ports.Record.count_linking`."""
-        return await self._call(queries.count_linking, self._db, url)
-
-    # -- Rows: the whole state, streamed ---------------------------------------------------------------------
-
-    async def page_rows(self) -> AsyncIterator[Sequence[PageRow]]:
-        """See `ports.Rows.page_rows`."""
-        async for rows in self._stream(queries.PAGE_ROWS, {}):
-            yield [queries.page(row) for row in rows]
-
-    async def edge_rows(self) -> AsyncIterator[Sequence[EdgeRow]]:
-        """See `ports.Rows.edge_rows`."""
+    async def _edges(self) -> AsyncIterator[Sequence[Any]]:
         async for rows in self._stream(queries.EDGE_ROWS, {"run": self._db.run}):
             yield await self._call(queries.edges, self._db, rows)
 
-    async def suspect_rows(self) -> AsyncIterator[Sequence[PageRow]]:
-        """See `ports.Rows.suspect_rows`."""
-        async for rows in self._stream(queries.SUSPECT_ROWS, {"run": self._db.run}):
-            yield [queries.suspect(row, self._db.run) for row in rows]
+    async def _due_links(self, round_number: int) -> AsyncIterator[Sequence[Any]]:
+        links, place = await self._call(externals.due_links, self._db, round_number, externals.Place())
+        while links:
+            yield links
+            links, place = await self._call(externals.due_links, self._db, round_number, place)
 
-    async def reading_pages(self, name: str, more_than: int = 0) -> AsyncIterator[Sequence[FeatureRow]]:
-        """See `ports.Rows.reading_pages`."""
-        given = {"run": self._db.run, "name": name, "more_than": more_than}
-        async for rows in self._stream(features.READING_PAGES, given):
-            yield [features.reading_page(row) for row in rows]
-
-    async def read_of(self, name: str, urls: Sequence[Url]) -> Mapping[Url, FeatureRow]:
-        """See `ports.Rows.read_of`."""
-        return await self._call(features.read_of, self._db, name, urls)
-
-    async def common_urls(self, name: str, fewest: int, percent: int) -> Collection[Url]:
-        """See `ports.Rows.common_urls`."""
-        return await self._call(features.common_urls, self._db, name, fewest, percent)
-
-    async def tallies(self) -> Tallies:
-        """See `ports.Rows.tallies`."""
-        return await self._call(queries.tallies, self._db)
-
-    async def host_rows(self) -> Sequence[HostRow]:
-        """See `ports.Rows.host_rows`."""
-        return await self._call(queries.host_rows, self._db)
-
-    async def rows_of(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
-        """See `ports.Rows.rows_of`."""
-        return await self._call(queries.rows_of, self._db, ids)
-
-    async def run_rows(self) -> Sequence[RunRow]:
-        """See `ports.Rows.run_rows`."""
-        return await self._call(lambda: queries.run_rows(self._db, self._is_at_work()))
+    def _run_rows(self) -> Sequence[RunRow]:
+        return queries.run_rows(self._db, self._is_at_work())
 
     # -- Ledger: what search engines were told
-    # ----------------------------------------------------------------
-
-    async def ledger(self) -> LedgerHead | None:
-        """See `ports.Ledger.ledger`."""
-        return await self._call(queries.ledger, self._db)
 
     async def open_ledger(self, base: str, *, noted: bool) -> int:
         """See `ports.Ledger.open_ledger`."""
         return await self._call(ledger.open_ledger, self._db, base, noted)
-
-    async def ledger_rows(self, *, unchanged: bool = False) -> AsyncIterator[Sequence[LedgerRow]]:
-        """See `ports.Ledger.ledger_rows`."""
-        async for rows in self._stream(ledger.ROWS, {"run": self._db.run, "unchanged": unchanged}):
-            yield [queries.ledger_row(row) for row in rows]
 
     async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
         """See `ports.Ledger.enter`."""
         await self._call(ledger.enter, self._db, rows, sent)
 
     # -- Externals: what other sites answered
-    # -----------------------------------------------------------------
-
-    async def due_links(self, round_number: int) -> AsyncIterator[Sequence[DueLink]]:
-        """See `ports.Externals.due_links`."""
-        links, place = await self._call(externals.due_links, self._db, round_number, externals.Place())
-        while links:
-            yield links
-            links, place = await self._call(externals.due_links, self._db, round_number, place)
-
-    async def count_due_links(self, round_number: int) -> int:
-        """See `ports.Externals.count_due_links`."""
-        return await self._call(externals.count_due_links, self._db, round_number)
 
     async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
         """See `ports.Externals.store_answers`."""
         await self._call(externals.store_answers, self._db, answers, round_number)
 
-    async def external(self, url: Url) -> ExternalRow | None:
-        """See `ports.Externals.external`."""
-        return await self._call(externals.external, self._db, url)
-
-    async def count_answers(self) -> ExternalCounts:
-        """See `ports.Externals.count_answers`."""
-        return await self._call(externals.count_answers, self._db)
-
     # -- calls
-    # ------------------------------------------------------------------------------------------------
 
     def _as_leader(self, verb: Callable[P, T]) -> Callable[P, T]:
         """A method that raises `LeadershipLost`, in its transaction, if this member does not lead."""

@@ -13,7 +13,7 @@ from crawler.model.outcome import Pattern
 from crawler.model.trap import Trap
 from crawler.parse.url import Url, target
 from crawler.rules.record import LISTED
-from crawler.rules.traps import FAMILY_BATCH, FIRST_BATCH
+from crawler.rules.traps import FAMILY_BATCH, FIRST_BATCH, MAX_REPORTED
 
 CACHED: Final = 20_000  # most patterns whose rows are cached
 
@@ -171,10 +171,6 @@ class PatternTable:
             row = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example}
             self._db.do(_STORE, row | {"run": self._db.run})
 
-    def stored_traps(self, most: int) -> list[Trap]:
-        """The traps of this run."""
-        return [Trap(*row) for row in self._db.all(_TRAPS, {"run": self._db.run, "most": most})]
-
 
 def sample(url: str) -> int:
     """The position of a URL in its pattern, by a hash: a batch is a sample of the held URLs.
@@ -183,3 +179,8 @@ def sample(url: str) -> int:
     of the hash, so a copy of a site is crawled like the site.
     """
     return int.from_bytes(blake2b(target(url).encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 1
+
+
+def stored_traps(db: Database, most: int = MAX_REPORTED) -> list[Trap]:
+    """See `ports.reads.Traps`."""
+    return [Trap(*row) for row in db.all(_TRAPS, {"run": db.run, "most": most})]

@@ -34,7 +34,7 @@ def last_publication(db: Database) -> int | None:
 
 
 def newest(db: Database) -> PublicationRow | None:
-    """See `ports.Runs.last_publication`."""
+    """See `ports.reads.LastPublication`."""
     row = db.one_or_none(_NEWEST)
     return PublicationRow(*row) if row else None
 
@@ -45,7 +45,7 @@ def mark_delivered(db: Database, delivered: str) -> None:
 
 
 def published_outcomes(db: Database) -> Mapping[str, int]:
-    """See `ports.Record.published_outcomes`."""
+    """See `ports.reads.PublishedOutcomes`."""
     last = last_publication(db)
     if last is None:
         return {}

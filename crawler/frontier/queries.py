@@ -28,7 +28,7 @@ from crawler.model.survey import Balance, Survey
 from crawler.model.url_record import InPattern, UrlRecord
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
-from crawler.ports.rows import HOSTS
+from crawler.ports.reads import MOST_HOSTS
 from crawler.rules.record import HELD, LEASED, LISTED, QUEUED, SETTLED, WAITING
 
 _STATES: Final = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
@@ -53,7 +53,7 @@ FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON 
 """
 
 SUSPECTS: Final = f"""
-SELECT u.id, u.outcome, u.was, s.kind, u.rendering, {of("x", ExternalRow._fields)}
+SELECT u.id, u.run, u.outcome, u.was, s.kind, u.rendering, {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 WHERE u.run = :run AND u.state = {SETTLED} AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
 AND (u.outcome <> '{LISTED}' OR s.kind > 0 OR u.rendering IS NOT NULL)
@@ -207,9 +207,9 @@ def page(row: tuple[Any, ...]) -> PageRow:
     )
 
 
-def suspect(row: tuple[Any, ...], run: int) -> PageRow:
+def suspect(row: tuple[Any, ...]) -> PageRow:
     """A row of `SUSPECTS`."""
-    number, outcome, was, kind, rendered, *answer = row
+    number, run, outcome, was, kind, rendered, *answer = row
     seed = None if kind is None else _SEEDS[kind]
     answered = external_of(answer)
     return PageRow(number, Url(""), run, outcome, was=was, seed=seed, rendering=rendered, external=answered)
@@ -239,19 +239,19 @@ def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prio
 
 
 def tallies(db: Database) -> Tallies:
-    """See `ports.Rows.tallies`."""
+    """See `ports.reads.Tallies`."""
     statements = (_UNDATED, *(_REPEATED.replace("TEXT", text) for text in ("content", "title")))
     counts = [db.all(statement, {"run": db.run})[0] for statement in statements]
     return Tallies._make(int(number) for row in counts for number in row)
 
 
 def host_rows(db: Database) -> Sequence[HostRow]:
-    """See `ports.Rows.host_rows`."""
-    return [HostRow._make(row) for row in db.all(_HOSTS, {"run": db.run, "most": HOSTS})]
+    """See `ports.reads.Hosts`."""
+    return [HostRow._make(row) for row in db.all(_HOSTS, {"run": db.run, "most": MOST_HOSTS})]
 
 
 def run_rows(db: Database, is_at_work: bool) -> Sequence[RunRow]:
-    """See `ports.Rows.run_rows`. `is_at_work`: a session is working on the newest run."""
+    """See `ports.reads.Runs`. `is_at_work`: a session is working on the newest run."""
     rows = db.all(_RUNS)
     return [_run(row, is_at_work=is_at_work and row[0] == db.run) for row in rows]
 
@@ -269,7 +269,7 @@ def _run(row: tuple[Any, ...], *, is_at_work: bool) -> RunRow:
 
 
 def survey(db: Database, site: str) -> Survey:
-    """See `ports.Record.survey`."""
+    """See `ports.reads.Survey`."""
     given = {"run": db.run, "first": f"{site}/", "below": f"{site}0"}
     outcomes, obstacles = Counter[str](), Counter[str]()
     for outcome, obstacle, is_own, count in db.all(SURVEY, given):
@@ -280,13 +280,13 @@ def survey(db: Database, site: str) -> Survey:
 
 
 def last_answered(db: Database, origin: str) -> Url | None:
-    """See `ports.Record.last_answered`."""
+    """See `ports.reads.LastAnswered`."""
     row = db.one_or_none(_ANSWERED, {"run": db.run, "origin": origin})
     return Url(row[0]) if row else None
 
 
 def examples(db: Database, outcome_code: str, limit: int) -> Sequence[Url]:
-    """See `ports.Record.examples`."""
+    """See `ports.reads.Examples`."""
     given = {"run": db.run, "outcome": outcome_code, "limit": limit}
     return urls(db.all(_EXAMPLES, given))
 
@@ -297,13 +297,13 @@ def urls(rows: Iterable[tuple[Any, ...]]) -> list[Url]:
 
 
 def run(db: Database) -> Run | None:
-    """See `ports.Runs.run`."""
+    """See `ports.reads.NewestRun`."""
     row = db.one_or_none("SELECT number, started, status FROM run WHERE number = :run", {"run": db.run})
     return Run(row[0], row[1], complete=row[2] in ("complete", "concluded", "refused")) if row else None
 
 
 def balance(db: Database) -> Balance:
-    """See `ports.Record.balance`."""
+    """See `ports.reads.Balance`."""
     discovered = db.count(_DISCOVERED, {"run": db.run})
     outcomes, dated, is_listed = Counter[str](), Counter[str](), dict[str, bool]()
     opened = filtered = 0
@@ -320,24 +320,24 @@ def balance(db: Database) -> Balance:
 
 
 def ledger(db: Database) -> LedgerHead | None:
-    """See `ports.Ledger.ledger`."""
+    """See `ports.reads.Ledger`."""
     row = db.one_or_none(_LEDGER, {"run": db.run})
     return LedgerHead(row[0], bool(row[1]), row[2] is None or bool(row[2])) if row else None
 
 
 def record(db: Database, url: Url) -> UrlRecord | None:
-    """See `ports.Record.record`."""
+    """See `ports.reads.Record`."""
     row = db.by_name(_RECORD_OF, {"keys": db.dialect.keys([url])})
     return url_record(url, row) if row else None
 
 
 def count_linking(db: Database, url: Url) -> int:
-    """See `ports.Record.count_linking`."""
+    """See `ports.reads.CountLinking`."""
     return db.count(_LINKING, {"keys": db.dialect.keys([url]), "run": db.run})
 
 
 def rows_of(db: Database, ids: Sequence[int]) -> Mapping[int, PageRow]:
-    """See `ports.Rows.rows_of`."""
+    """See `ports.reads.PagesOf`."""
     return {row[0]: page(row) for row in db.all(_ROWS_OF, {"ids": db.dialect.all_of(ids)})}
 
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from crawler.frontier.database import Database
-from crawler.frontier.patterns import READ, SHOWN, PatternTable
+from crawler.frontier.patterns import READ, SHOWN, PatternTable, stored_traps
 from crawler.frontier.visits import move
 from crawler.model.trap import Trap
 from crawler.ports import Round
@@ -184,7 +184,7 @@ class Rounds:
         shut = [one for one in decidable if not goes_on[one.trap]]
         if shut:
             self._patterns.note_closing()
-        told = {trap.pattern: trap for trap in self._patterns.stored_traps(len(shut) + 1_000)} if shut else {}
+        told = {trap.pattern: trap for trap in stored_traps(self._db, len(shut) + 1_000)} if shut else {}
         return [told[one.pattern] for one in shut if one.pattern in told]
 
     def _end_batch(self, one: _Decidable, *, goes_on: bool) -> None:

@@ -228,11 +228,6 @@ class RunTable:
         """See `ports.Runs.conclude`."""
         self._end("refused" if refused else "concluded")
 
-    def exit_of_run(self) -> Exit | None:
-        """See `ports.Runs.exit_of_run`."""
-        row = self._db.one_or_none(OVER, {"run": self._db.run})
-        return Exit(row[0]) if row else None
-
     def finish(self) -> None:
         """See `ports.Runs.finish`."""
         self._end("complete")
@@ -286,10 +281,17 @@ class RunTable:
         other = self._db.one("SELECT max(number) FROM run WHERE reading <> :reading", {"reading": reading})[0]
         return (other or 0) + 1
 
-    def first_start(self) -> Url | None:
-        """See `ports.Record.first_start`."""
-        row = self._db.one_or_none(FIRST, {"run": self._db.run})
-        return Url(row[0]) if row else None
+
+def exit_of_run(db: Database) -> Exit | None:
+    """See `ports.reads.ExitOfRun`."""
+    row = db.one_or_none(OVER, {"run": db.run})
+    return Exit(row[0]) if row else None
+
+
+def first_start(db: Database) -> Url | None:
+    """See `ports.reads.FirstStart`."""
+    row = db.one_or_none(FIRST, {"run": db.run})
+    return Url(row[0]) if row else None
 
 
 def _differing(theirs: str | None, ours: Terms) -> list[str]:

@@ -146,7 +146,7 @@ class SeedTable:
         return [_seed(*row) for row in self._db.all(_BELOW, given)]
 
     def pages_of_failing_seeds(self) -> list[tuple[Seed, list[Url]]]:
-        """See `ports.Queue.pages_of_failing_seeds`."""
+        """See `ports.reads.PagesOfFailingSeeds`."""
         last = last_publication(self._db)
         if last is None:
             return []
@@ -159,13 +159,6 @@ class SeedTable:
     def reopen(self) -> None:
         """Reopen sitemaps that were not read because a robots.txt was unreachable."""
         self._db.do(_REOPEN, {"run": self._db.run, "outcome": SeedOutcome.ROBOTS_DOWN.value})
-
-    def sitemaps(self) -> SitemapCounts:
-        """See `ports.Record.sitemaps`."""
-        rows = self._db.all(_SITEMAPS, {"run": self._db.run})
-        passed = int(sum(row[2] for row in rows))
-        outcomes = {outcome: count for outcome, count, _ in rows} | ({"passed": passed} if passed else {})
-        return SitemapCounts(outcomes, dict(self._db.all(_ORPHANS, {"run": self._db.run})))
 
     def id(self, seed: Seed) -> int:
         """The number of a seed, which is added to this run if it is new."""
@@ -188,6 +181,14 @@ class SeedTable:
     def _given(self, seeds: Sequence[Seed]) -> dict[str, object]:
         rows = [(seed.kind.value, seed.name, seed.depth) for seed in seeds]
         return self._db.dialect.given(("kind", "name", "depth"), rows) | {"run": self._db.run}
+
+
+def sitemaps(db: Database) -> SitemapCounts:
+    """See `ports.reads.Sitemaps`."""
+    rows = db.all(_SITEMAPS, {"run": db.run})
+    passed = int(sum(row[2] for row in rows))
+    outcomes = {outcome: count for outcome, count, _ in rows} | ({"passed": passed} if passed else {})
+    return SitemapCounts(outcomes, dict(db.all(_ORPHANS, {"run": db.run})))
 
 
 def _seed(kind: int, name: str, depth: int) -> Seed:

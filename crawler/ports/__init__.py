@@ -2,7 +2,7 @@
 
 `engine/crawl` depends only on these; `app` connects the concrete classes. To extend the program, wrap a
 `Fetcher`, implement a `Frontier`, or add a `Sink`. The frontier is used by its roles: `Queue`, `Hosts`,
-`Runs`, `Record`, `Rows`, `Ledger`, `Externals`.
+`Runs`, `Record`, `Reads`, `Ledger`, `Externals`.
 """
 
 from crawler.ports.externals import Externals
@@ -11,8 +11,8 @@ from crawler.ports.frontier import Frontier, History
 from crawler.ports.hosts import Hosts
 from crawler.ports.ledger import Ledger
 from crawler.ports.queue import Batch, Pacer, Queue, Round
+from crawler.ports.reads import Reads
 from crawler.ports.record import Record
-from crawler.ports.rows import Rows
 from crawler.ports.runs import Runs
 from crawler.ports.visiting import Reader, Sink, Visitor
 
@@ -29,10 +29,10 @@ __all__ = [
     "Politeness",
     "Queue",
     "Reader",
+    "Reads",
     "Record",
     "Request",
     "Round",
-    "Rows",
     "Runs",
     "Sink",
     "Turn",

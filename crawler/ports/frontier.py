@@ -7,7 +7,6 @@ from crawler.ports.hosts import Hosts
 from crawler.ports.ledger import Ledger
 from crawler.ports.queue import Queue
 from crawler.ports.record import Record
-from crawler.ports.rows import Rows
 from crawler.ports.runs import Runs
 
 
@@ -15,7 +14,7 @@ class History(Runs, Record, Protocol):
     """A run and the outcomes of its pages: for dates, publication and the command line."""
 
 
-class Frontier(Queue, Hosts, History, Rows, Ledger, Externals, Protocol):
+class Frontier(Queue, Hosts, History, Ledger, Externals, Protocol):
     """The store of all URLs: deduplication, queue, leases, facts. Implemented by a backend.
 
     Every method is atomic and durable when it returns. Fetching, judging and scope are not its concern.

@@ -1,29 +1,19 @@
 """The sixth role of the frontier: what search engines were told (`submit`)."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from crawler.model.ledger import LedgerHead, LedgerRow
+from crawler.model.ledger import LedgerRow
+from crawler.ports.reads import Reads
 
 
-class Ledger(Protocol):
+class Ledger(Reads, Protocol):
     """The mark of each URL that engines were last told, and the submissions."""
-
-    async def ledger(self) -> LedgerHead | None:
-        """The ledger; None before the first submission."""
-        ...
 
     async def open_ledger(self, base: str, *, noted: bool) -> int:
         """Begins a new ledger for URLs published below `base`. Returns how many URLs are in it.
 
         `noted`: with the listed pages of the newest run, as if they had been submitted; otherwise empty.
-        """
-        ...
-
-    def ledger_rows(self, *, unchanged: bool = False) -> AsyncIterator[Sequence[LedgerRow]]:
-        """The URLs whose mark differs between ledger and newest run, sorted by URL, in chunks.
-
-        `unchanged`: the listed ones without a difference, too.
         """
         ...
 

@@ -11,6 +11,7 @@ from crawler.model.settlement import Settled, Settlement
 from crawler.model.trap import Trap
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from crawler.ports.reads import Reads
 
 
 class Pacer(Protocol):
@@ -47,7 +48,7 @@ class Round:
     closed: Sequence[Trap] = ()  # patterns that brought too little new: their URLs are not fetched
 
 
-class Queue(Pacer, Protocol):
+class Queue(Pacer, Reads, Protocol):
     """The open work: known URLs, due visits, leases and slots.
 
     "This run" is the one that `Runs.begin` returned.
@@ -96,10 +97,6 @@ class Queue(Pacer, Protocol):
         """
         ...
 
-    async def list_filtered(self, after: str = "") -> Sequence[Visit]:
-        """The next URLs after `after`, sorted, that this run filtered as outside the site or as too deep."""
-        ...
-
     async def requeue(self, visits: Sequence[Visit]) -> int:
         """Queues filtered URLs that are to be fetched after all. Returns how many of them are due."""
         ...
@@ -133,8 +130,4 @@ class Queue(Pacer, Protocol):
 
         The sitemaps `below` it are added as by `add_seeds`, in the same transaction.
         """
-        ...
-
-    async def pages_of_failing_seeds(self) -> Sequence[tuple[Seed, Sequence[Url]]]:
-        """Pages of the last publication not found in this run, from sitemaps that are failing temporarily."""
         ...

@@ -5,20 +5,19 @@ publishes; all of them visit. A verb that only the leader may call raises `Leade
 leads by now.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from crawler.errors import Exit
 from crawler.model.lease import Lease
 from crawler.model.note import Note
-from crawler.model.progress import Member
 from crawler.model.rows import PublicationRow
 from crawler.model.run import Interruption, Run, SessionEnd, Terms
+from crawler.ports.reads import Reads
 
 T = TypeVar("T")
 
 
-class Runs(Protocol):
+class Runs(Reads, Protocol):
     """Start and end of a run, its members and its notes."""
 
     clock: Callable[[], float]
@@ -44,10 +43,6 @@ class Runs(Protocol):
         """
         ...
 
-    async def run(self) -> Run | None:
-        """The newest run in any state; None before the first."""
-        ...
-
     async def take_leadership(self) -> bool:
         """Takes the leadership of this run, or keeps it.
 
@@ -59,20 +54,12 @@ class Runs(Protocol):
         """Raises `LeadershipLost` if this member does not lead, or lost the leadership meanwhile."""
         ...
 
-    async def exit_of_run(self) -> Exit | None:
-        """The exit code with which the last leader ended this run; None while it is at work."""
-        ...
-
     async def interrupt(self, interruption: Interruption) -> None:
         """Stops all members: their next `lease` returns the interruption."""
         ...
 
     def is_lease_valid(self, lease: Lease) -> bool:
         """Whether a lease is still ours: not if others take this member for dead by now."""
-        ...
-
-    async def members(self) -> Sequence[Member]:
-        """The members that worked on this run since it was last resumed."""
         ...
 
     async def finish(self) -> None:
@@ -88,10 +75,6 @@ class Runs(Protocol):
 
     async def mark_delivered(self, delivered: str) -> None:
         """Records what of the newest publication was delivered, in the words of `app.delivery`."""
-        ...
-
-    async def last_publication(self) -> PublicationRow | None:
-        """The newest publication of any run; None before the first."""
         ...
 
     async def end_session(self, end: SessionEnd) -> None:

@@ -23,7 +23,7 @@ from crawler.model.seed import Seed
 from crawler.model.visit import Visit
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
-from crawler.ports import Request
+from crawler.ports import Request, reads
 from crawler.sitemap.tree import NESTED
 
 pytestmark = pytest.mark.anyio
@@ -138,7 +138,7 @@ async def test_each_sitemap_is_read_once_per_run() -> None:
     assert world.asked == ["/sitemap.xml", "/a.xml", "/b.xml"]
     assert await world.read() == []
     assert len(world.asked) == 3, "settled, the one that failed, too"
-    assert (await world.frontier.sitemaps()).outcomes == {"read": 2, "failed": 1}
+    assert (await world.frontier.read(reads.Sitemaps())).outcomes == {"read": 2, "failed": 1}
     await world.frontier.finish()
     await world.frontier.conclude()
     assert await world.read() == ["/a"]
@@ -158,7 +158,7 @@ async def test_after_crash_only_interrupted_sitemap_is_read_again() -> None:
     assert world.asked == ["/sitemap.xml", "/a.xml", "/big.xml"]
     assert await world.read() == big
     assert world.asked[3:] == ["/big.xml"]
-    balance = await world.frontier.balance()
+    balance = await world.frontier.read(reads.Balance())
     assert (balance.discovered, balance.balanced) == (5_001, True)
 
 
@@ -175,7 +175,7 @@ async def test_sitemaps_in_nested_indexes_are_limited_and_told_once(
     assert len(world.asked) == 1 + 50 + NESTED
     assert [record.message for record in caplog.records] == ["limit on the number of sitemaps reached"]
     assert caplog.records[0].fields["passed_over"] == 2_000  # type: ignore[attr-defined]
-    assert (await world.frontier.sitemaps()).outcomes == {"read": 551, "passed": 2_000}
+    assert (await world.frontier.read(reads.Sitemaps())).outcomes == {"read": 551, "passed": 2_000}
 
 
 @pytest.mark.parametrize("status", [300, 304, 305, 306])
@@ -206,7 +206,7 @@ async def test_index_on_disk_leads_to_local_files_and_one_on_web_never(tmp_path:
 async def test_a_missing_file_fails_like_a_sitemap(tmp_path: Path) -> None:
     world = World({})
     assert await world.read(str(tmp_path / "gone.xml")) == []
-    assert (await world.frontier.sitemaps()).outcomes == {"failed": 1}
+    assert (await world.frontier.read(reads.Sitemaps())).outcomes == {"failed": 1}
 
 
 async def test_sitemaps_of_others_and_disallowed_ones_are_not_fetched() -> None:

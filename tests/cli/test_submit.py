@@ -16,6 +16,7 @@ import pytest
 
 from crawler.app.state import open_frontier
 from crawler.cli.demo.site import Site
+from crawler.ports import reads
 from crawler.settings.sections import Settings, State
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK
@@ -116,7 +117,7 @@ def told(folder: Path) -> dict[str, str]:
         async with AsyncExitStack() as closing:
             frontier = open_frontier(Settings(state=State(state=str(state))), None, read_only=True)
             closing.push_async_callback(frontier.close)
-            chunks = [rows async for rows in frontier.ledger_rows(unchanged=True)]
+            chunks = [rows async for rows in frontier.stream(reads.LedgerRows(unchanged=True))]
         return {row.url: row.submitted for rows in chunks for row in rows if row.submitted is not None}
 
     return anyio.run(marks)

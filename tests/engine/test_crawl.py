@@ -21,6 +21,7 @@ from crawler.engine.crawl import Crawl, Ending
 from crawler.errors import PublishRefused, StartForbidden, StartUnreachable
 from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
+from crawler.ports import reads
 from crawler.settings.sections import Settings
 from tests.waiting import answer_late
 
@@ -69,10 +70,10 @@ async def crawl(chosen: Settings) -> Result:
     async with open_job(chosen) as job:
         ending = await job.crawl()
         origin = job.starts[0].rstrip("/")
-        balance = await job.frontier.balance()
+        balance = await job.frontier.read(reads.Balance())
         assert balance.balanced, balance
         result = Result(ending, origin, counts=dict(balance.outcomes), discovered=balance.discovered)
-        async for chunk in job.frontier.entries():
+        async for chunk in job.frontier.stream(reads.Entries()):
             for entry in chunk:
                 path = entry.url.removeprefix(origin)
                 result.listed.append(path)
@@ -324,7 +325,9 @@ async def published(chosen: Settings) -> list[str]:
     async with open_job(chosen) as job:
         await job.crawl()
         await job.publish()
-        return [urls.target(entry.url) async for chunk in job.frontier.entries() for entry in chunk]
+        return [
+            urls.target(entry.url) async for chunk in job.frontier.stream(reads.Entries()) for entry in chunk
+        ]
 
 
 async def test_changed_settings_refetch_only_what_they_affect(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import Build, Evidence
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from crawler.ports import reads
 from crawler.rules import builds
 from crawler.rules.lastmod import DATE_SOURCES, mass_change, why_unreliable
 from crawler.settings.sections import Settings
@@ -69,7 +70,7 @@ class ManyRuns:
         await self.frontier.finish()
         dates = {
             entry.url: None if entry.lastmod is None else (int(entry.lastmod.timestamp()) - START) // DAY
-            async for chunk in self.frontier.entries()
+            async for chunk in self.frontier.stream(reads.Entries())
             for entry in chunk
         }
         if ending == "published":
@@ -233,7 +234,7 @@ def test_window_with_most_dates_is_found(moments: list[int]) -> None:
         for lease in (await site.frontier.lease(100)).leases:
             at = datetime.fromtimestamp(START + moments[int(lease.visit.url.rpartition("/")[2])], UTC)
             await site.frontier.settle([Settlement(lease, Verdict(Listed(), Facts(200, header=at)))])
-        _, some = await site.frontier.evidence(builds.BUILD_SECONDS, builds.OLDER)
+        _, some = await site.frontier.read(reads.Evidence(builds.BUILD_SECONDS, builds.OLDER))
         await site.frontier.close()
         return some[0] if some else None
 

@@ -17,6 +17,7 @@ from crawler.engine.crawl import Ending
 from crawler.errors import CrawlerError
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
+from crawler.ports import reads
 from tests.engine.test_crawl import closest, settings
 from tests.hostile import sites
 from tests.server import Origin, Talk, http, page, serving
@@ -60,8 +61,8 @@ async def crawl(here: Origin, folder: Path, **chosen: object) -> Result:
             await job.publish()
         except CrawlerError as error:
             result.refused = error
-        result.balance = await job.frontier.balance()
-        result.traps = list(await job.frontier.traps())
+        result.balance = await job.frontier.read(reads.Balance())
+        result.traps = list(await job.frontier.read(reads.Traps()))
     for file in sorted((folder / "out").glob("sitemap*.xml.gz")):
         for entry in lxml.etree.fromstring(gzip.decompress(file.read_bytes())).iter(f"{NAMESPACE}url"):
             loc, date = entry.findtext(f"{NAMESPACE}loc"), entry.findtext(f"{NAMESPACE}lastmod")

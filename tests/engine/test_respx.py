@@ -14,6 +14,7 @@ import respx
 from crawler.app.job import open_job
 from crawler.engine.crawl import Ending
 from crawler.errors import StartUnreachable
+from crawler.ports import reads
 from tests.engine.test_crawl import settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.system]
@@ -59,7 +60,7 @@ async def crawl(
     async with open_job(settings(SITE, folder, **({"transport": "httpx"} | chosen))) as job:
         assert await job.crawl() is Ending.COMPLETE
         await job.publish()
-        balance = await job.frontier.balance()
+        balance = await job.frontier.read(reads.Balance())
         assert balance.balanced
     written = gzip.decompress((folder / "out/sitemap.xml.gz").read_bytes()).decode()
     entries = re.findall(r"<url>(.*?)</url>", written, re.DOTALL)

@@ -19,6 +19,7 @@ from crawler.app.job import open_job
 from crawler.cli.demo.site import CannedResponse, Site
 from crawler.engine.crawl import Ending
 from crawler.model.trap import Trap
+from crawler.ports import reads
 from crawler.rules import trap_patterns, traps
 from tests.engine.conftest import SMALL
 from tests.engine.test_crawl import settings
@@ -123,12 +124,14 @@ async def crawl(origin: str, folder: Path, **chosen: object) -> Result:
     async with open_job(settings(origin, folder, **chosen)) as job:
         result.ending = await job.crawl()
         result.listed = [
-            entry.url.removeprefix(origin) async for chunk in job.frontier.entries() for entry in chunk
+            entry.url.removeprefix(origin)
+            async for chunk in job.frontier.stream(reads.Entries())
+            for entry in chunk
         ]
-        balance = await job.frontier.balance()
+        balance = await job.frontier.read(reads.Balance())
         assert balance.balanced
         result.outcomes = dict(balance.outcomes)
-        result.traps = list(await job.frontier.traps())
+        result.traps = list(await job.frontier.read(reads.Traps()))
         if result.ending is Ending.COMPLETE:
             await job.frontier.conclude()
     return result
@@ -395,9 +398,11 @@ async def published(origin: str, folder: Path, **chosen: object) -> Result:
     async with open_job(settings(origin, folder, **chosen)) as job:
         result.ending = await job.crawl()
         result.listed = [
-            entry.url.removeprefix(origin) async for chunk in job.frontier.entries() for entry in chunk
+            entry.url.removeprefix(origin)
+            async for chunk in job.frontier.stream(reads.Entries())
+            for entry in chunk
         ]
-        result.traps = list(await job.frontier.traps())
+        result.traps = list(await job.frontier.read(reads.Traps()))
         await job.publish()
     return result
 

@@ -24,6 +24,7 @@ from crawler.model.serialise import facts_of, plain_facts
 from crawler.model.settlement import Settlement, Verdict, VisitResult
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from crawler.ports import reads
 from crawler.workers import messages
 from crawler.workers.messages import PageVisited
 from crawler.workers.url_numbers import SentUrls
@@ -100,7 +101,7 @@ async def test_facts_round_trip_through_state(tmp_path: Path) -> None:
         await frontier.finish()
         await frontier.conclude()
     for url, facts in some.items():
-        record = await frontier.record(url)
+        record = await frontier.read(reads.Record(url))
         assert record
         assert record.facts == facts
     await frontier.close()

@@ -14,7 +14,7 @@ from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
-from crawler.ports import Frontier
+from crawler.ports import Frontier, reads
 from tests.frontier.test_frontier import ROOT, SITE, Bench, bench  # noqa: F401 - a fixture
 from tests.postgres import new_state
 
@@ -72,19 +72,21 @@ async def conclude(frontier: Frontier) -> None:
 
 
 async def stored(frontier: Frontier, *paths: str) -> dict[str, Read]:
-    found = await frontier.read_of(NAME, [Url(SITE + path) for path in paths])
+    found = await frontier.read(reads.FeaturesOf(NAME, [Url(SITE + path) for path in paths]))
     return {page.removeprefix(SITE): row.read for page, row in found.items() if row.read}
 
 
 async def test_what_was_read_is_returned_in_its_order_with_the_page(bench: Bench) -> None:  # noqa: F811
     shown = {"/1": images("c", "a", "b"), "/2": images("b", "d", "a"), "/3": ()}
     await settle(bench.frontier, shown)
-    found = await bench.frontier.read_of(NAME, [Url(f"{SITE}/{name}") for name in (*"123", "unknown")])
+    found = await bench.frontier.read(
+        reads.FeaturesOf(NAME, [Url(f"{SITE}/{name}") for name in (*"123", "unknown")])
+    )
     assert {url.removeprefix(SITE): row.read for url, row in found.items()} == shown
     assert {(row.url, row.outcome, row.was) for row in found.values()} == {
         (url, "listed", None) for url in found
     }
-    other = await bench.frontier.read_of("other", list(found))
+    other = await bench.frontier.read(reads.FeaturesOf("other", list(found)))
     assert not any(row.read for row in other.values())
 
 
@@ -146,26 +148,26 @@ async def test_common_images_are_on_so_many_of_the_listed_pages(
 ) -> None:
     shown = {f"/{n}": images(str(n), *(["logo"] if n < marked else [])) for n in range(pages)}
     await settle(bench.frontier, shown)
-    found = await bench.frontier.common_urls(NAME, 20, 30)
+    found = await bench.frontier.read(reads.CommonUrls(NAME, 20, 30))
     assert found == ({url for _, url in images("logo")} if is_common else set())
-    assert not await bench.frontier.common_urls("other", 1, 0)
+    assert not await bench.frontier.read(reads.CommonUrls("other", 1, 0))
 
 
 async def test_pages_that_are_not_listed_do_not_count(bench: Bench) -> None:  # noqa: F811
     await settle(bench.frontier, {f"/{n}": images("logo") for n in range(30)})
     await bench.frontier.withdraw([Url(f"{SITE}/{n}") for n in range(11)], Why.DUPLICATE, "")
-    assert len(await bench.frontier.common_urls(NAME, 19, 100)) == 1
-    assert len(await bench.frontier.common_urls(NAME, 20, 100)) == 0
+    assert len(await bench.frontier.read(reads.CommonUrls(NAME, 19, 100))) == 1
+    assert len(await bench.frontier.read(reads.CommonUrls(NAME, 20, 100))) == 0
 
 
 async def test_pages_with_many_images_are_listed(bench: Bench) -> None:  # noqa: F811
     many = {f"/{n}": images(*map(str, range(n))) for n in range(6)}
     await settle(bench.frontier, many)
-    rows = [row async for chunk in bench.frontier.reading_pages(NAME, 3) for row in chunk]
+    rows = [row async for chunk in bench.frontier.stream(reads.ReadingPages(NAME, 3)) for row in chunk]
     assert [row.url for row in rows] == [f"{SITE}/4", f"{SITE}/5"]
     assert [(row.outcome, row.was, row.read) for row in rows] == [("listed", None, ())] * 2
     await bench.frontier.withdraw([Url(f"{SITE}/4")], Why.DUPLICATE, "")
-    rows = [row async for chunk in bench.frontier.reading_pages(NAME, 3) for row in chunk]
+    rows = [row async for chunk in bench.frontier.stream(reads.ReadingPages(NAME, 3)) for row in chunk]
     assert [row.url for row in rows] == [f"{SITE}/5"]
 
 

@@ -32,7 +32,7 @@ from crawler.model.trap import Trap
 from crawler.model.url_record import InPattern
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Frontier
+from crawler.ports import Frontier, reads
 from crawler.rules.traps import FIRST_BATCH, Traps
 from tests.postgres import new_state
 
@@ -121,7 +121,7 @@ async def test_url_is_added_once(bench: Bench) -> None:
     await bench.ready()
     assert await bench.frontier.add([page("/a"), page("/a"), page("/b")]) == 2
     assert await bench.frontier.add([page("/b"), page("/c")]) == 1
-    assert (await bench.frontier.balance()).discovered == 4
+    assert (await bench.frontier.read(reads.Balance())).discovered == 4
 
 
 async def test_visit_is_leased_once_at_a_time(bench: Bench) -> None:
@@ -216,7 +216,7 @@ async def test_failed_robots_txt_is_requested_again_on_resume(bench: Bench, stat
     [again] = await bench.leases()
     assert again.robots_first
     assert again.visit == one.visit
-    balance = await bench.frontier.balance()
+    balance = await bench.frontier.read(reads.Balance())
     assert (balance.discovered, balance.open) == (2, 1)
 
 
@@ -287,13 +287,13 @@ async def test_settle_stores_facts_and_adds_links(bench: Bench) -> None:
     dated = Lastmod(datetime(2024, 2, 29, 1, 2, 3, tzinfo=UTC), Source.HEADER)
     facts = Facts(200, Validators('W/"x"', "yesterday"), dated)
     assert await bench.settle(root, Listed(dated), page("/a"), page("/b"), facts=facts) == 2
-    record = await bench.frontier.record(ROOT)
+    record = await bench.frontier.read(reads.Record(ROOT))
     assert record is not None
     assert (record.state, record.outcome, record.facts) == ("settled", Listed(dated), facts)
-    found = await bench.frontier.record(Url(SITE + "/a"))
+    found = await bench.frontier.read(reads.Record(Url(SITE + "/a")))
     assert found is not None
     assert (found.visit.via, found.visit.depth, found.state) == (ROOT, 1, "queued")
-    assert [await bench.frontier.count_linking(url) for url in (found.visit.url, ROOT)] == [1, 0]
+    assert [await bench.frontier.read(reads.CountLinking(url)) for url in (found.visit.url, ROOT)] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ async def test_outcomes_round_trip(bench: Bench, outcome: Outcome) -> None:
     await bench.ready()
     [lease] = await bench.leases()
     await bench.settle(lease, outcome)
-    record = await bench.frontier.record(ROOT)
+    record = await bench.frontier.read(reads.Record(ROOT))
     assert record is not None
     assert record.outcome == outcome
 
@@ -334,9 +334,9 @@ async def test_expired_lease_is_leased_again_and_cannot_be_settled(bench: Bench)
     [renewed] = await bench.leases()
     assert renewed.id == expired.id
     assert await bench.settle(expired, Failed(Cause.TIMEOUT), page("/from-expired-lease")) == 0
-    assert await bench.frontier.record(Url(SITE + "/from-expired-lease")) is None
+    assert await bench.frontier.read(reads.Record(Url(SITE + "/from-expired-lease"))) is None
     await bench.settle(renewed, Listed())
-    record = await bench.frontier.record(ROOT)
+    record = await bench.frontier.read(reads.Record(ROOT))
     assert record is not None
     assert record.outcome == Listed()
 
@@ -346,7 +346,7 @@ async def test_second_settlement_of_a_lease_is_ignored(bench: Bench) -> None:
     [lease] = await bench.leases()
     await bench.settle(lease, Listed())
     await bench.settle(lease, Failed(Cause.TIMEOUT))
-    assert (await bench.frontier.balance()).outcomes == {"listed": 1}
+    assert (await bench.frontier.read(reads.Balance())).outcomes == {"listed": 1}
 
 
 async def test_finished_when_nothing_is_due_or_leased(bench: Bench) -> None:
@@ -362,7 +362,7 @@ async def test_filtered_visit_is_settled_at_once_and_never_leased(bench: Bench) 
     [lease] = await bench.leases()
     await bench.settle(lease, Listed(), page("/out", filtered=Why.EXCLUDED))
     assert (await bench.frontier.lease(1)).finished
-    balance = await bench.frontier.balance()
+    balance = await bench.frontier.read(reads.Balance())
     assert balance.outcomes == {"listed": 1, "unlisted:excluded": 1}
     assert balance.balanced
 
@@ -379,7 +379,7 @@ async def test_followed_link_overrides_nofollow_link_in_either_order(bench: Benc
         await bench.frontier.settle([avoided])
         await bench.frontier.settle([followed])
     assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/x"]
-    assert (await bench.frontier.balance()).balanced
+    assert (await bench.frontier.read(reads.Balance())).balanced
 
 
 async def test_entries_are_ordered_by_url(bench: Bench) -> None:
@@ -389,7 +389,7 @@ async def test_entries_are_ordered_by_url(bench: Bench) -> None:
     for lease in await bench.leases():
         outcome: Outcome = Unlisted(Why.NOINDEX) if lease.visit.url.endswith("/b") else Listed(dated)
         await bench.settle(lease, outcome, facts=Facts(200, lastmod=dated))
-    entries = [entry async for chunk in bench.frontier.entries() for entry in chunk]
+    entries = [entry async for chunk in bench.frontier.stream(reads.Entries()) for entry in chunk]
     expected = sorted(SITE + path for path in paths if not path.endswith("/b"))
     assert entries == [Entry(Url(url), dated.at) for url in expected]
 
@@ -434,8 +434,8 @@ async def test_next_run_has_validators_and_links_of_last_run(bench: Bench) -> No
     unchanged = Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
     await bench.frontier.settle([Settlement(lease, unchanged, (page("/a"),))])
     assert await bench.links(lease) == {avoided}, "a link to a page that this run knows tells nothing"
-    assert await bench.frontier.count_linking(Url(SITE + "/a")) == 1, "a 304 keeps the links"
-    assert (await bench.frontier.balance()).discovered == 2, (
+    assert await bench.frontier.read(reads.CountLinking(Url(SITE + "/a"))) == 1, "a 304 keeps the links"
+    assert (await bench.frontier.read(reads.Balance())).discovered == 2, (
         "a page that is no longer linked is not discovered"
     )
 
@@ -467,7 +467,7 @@ async def test_named_canonical_is_followed_and_not_counted_as_link(bench: Bench)
     [lease] = await bench.leases()
     verdict = Verdict(Unlisted(Why.NOINDEX), facts, named=(other,))
     await bench.frontier.settle([Settlement(lease, verdict, (page("/both"), page("/other")))])
-    assert [await bench.frontier.count_linking(url) for url in (both, other)] == [1, 0]
+    assert [await bench.frontier.read(reads.CountLinking(url)) for url in (both, other)] == [1, 0]
     assert {lease.visit.url for lease in await bench.leases()} == {both, other}
     await bench.frontier.finish()
     await bench.frontier.conclude()
@@ -477,7 +477,9 @@ async def test_named_canonical_is_followed_and_not_counted_as_link(bench: Bench)
     assert lease.prior
     unchanged = Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
     await bench.frontier.settle([Settlement(lease, unchanged, (page("/both"), page("/other")))])
-    assert [await bench.frontier.count_linking(url) for url in (both, other)] == [1, 0], "also after a 304"
+    assert [await bench.frontier.read(reads.CountLinking(url)) for url in (both, other)] == [1, 0], (
+        "also after a 304"
+    )
 
 
 async def test_changed_parse_settings_discard_facts_of_last_run(bench: Bench) -> None:
@@ -501,7 +503,7 @@ async def test_unfinished_run_with_other_settings_is_abandoned(bench: Bench) -> 
     await bench.leases(1)
     run = await bench.frontier.begin("others")
     assert (run.number, run.resumed) == (2, False)
-    assert (await bench.frontier.balance()).discovered == 0
+    assert (await bench.frontier.read(reads.Balance())).discovered == 0
     await bench.frontier.add([Visit(ROOT)])
     assert [lease.visit.url for lease in await bench.leases()] == [ROOT]
 
@@ -544,7 +546,7 @@ async def test_state_is_locked_for_writers_and_open_to_readers(path: Path) -> No
     with pytest.raises(StateBusy, match=r"Another run is using the state .*state\.db"):
         SqliteFrontier(str(path))
     reader = SqliteFrontier(str(path), read_only=True)
-    assert (await reader.balance()).discovered == 0
+    assert (await reader.read(reads.Balance())).discovered == 0
     await reader.close()
     await holder.close()
     await SqliteFrontier(str(path)).close()
@@ -568,7 +570,7 @@ async def main():
         [lease, *_] = (await frontier.lease(1)).leases
         found = (Visit(Url(f"http://a.example/{number}"), 1, lease.visit.url),)
         await frontier.settle([Settlement(lease, Verdict(Listed()), found)])
-    print((await frontier.balance()).outcomes, flush=True)
+    print((await frontier.read(reads.Balance())).outcomes, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 anyio.run(main)
@@ -583,7 +585,7 @@ async def test_settlements_survive_sigkill(path: Path) -> None:
     assert done.stdout.strip() == "{'listed': 50}", done.stderr
     frontier = SqliteFrontier(str(path))
     assert (await frontier.begin("settings")).resumed
-    assert (await frontier.balance()).outcomes == {"listed": 50}
+    assert (await frontier.read(reads.Balance())).outcomes == {"listed": 50}
     assert len((await frontier.lease(9)).leases) == 1
     await frontier.close()
 
@@ -596,9 +598,9 @@ async def test_last_runs_are_kept(path: Path) -> None:
         await frontier.add([Visit(Url(f"{SITE}/{number}")), Visit(Url(f"{SITE}/always"))])
         await frontier.finish()
         await frontier.conclude()
-    known = [await frontier.record(Url(f"{SITE}/{number}")) is not None for number in range(5)]
+    known = [await frontier.read(reads.Record(Url(f"{SITE}/{number}"))) is not None for number in range(5)]
     assert known == [False, False, False, True, True]
-    assert await frontier.record(Url(f"{SITE}/always"))
+    assert await frontier.read(reads.Record(Url(f"{SITE}/always")))
     await frontier.close()
 
 
@@ -642,7 +644,7 @@ async def test_full_disk_is_reported_and_loses_no_settlement(path: Path) -> None
     frontier._connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(FrontierError, match="full"):
         await frontier.add([page(f"/{n}" + "x" * 500) for n in range(1000)])
-    assert (await frontier.balance()).discovered == 1
+    assert (await frontier.read(reads.Balance())).discovered == 1
     frontier._connection.execute("PRAGMA max_page_count = 1000000")
     assert await frontier.add([page("/0" + "x" * 500)]) == 1, "a URL that was rolled back is new again"
     await frontier.close()
@@ -668,8 +670,8 @@ async def test_links_to_known_urls_are_given_by_number(bench: Bench) -> None:
     assert new_z == KnownUrl(z)
     assert new
     named = [Url(SITE + path) for path in ("/x", "/y", "/z", "/new")]
-    assert [await bench.frontier.count_linking(url) for url in named] == [2, 2, 2, 1]
-    chunks = [chunk async for chunk in bench.frontier.edge_rows()]
+    assert [await bench.frontier.read(reads.CountLinking(url)) for url in named] == [2, 2, 2, 1]
+    chunks = [chunk async for chunk in bench.frontier.stream(reads.Edges())]
     edges = {row.url: list(row.links) for chunk in chunks for row in chunk}
     assert edges == {ROOT: [x, -y, z], second.visit.url: [x, z, new.number, -y]}
 
@@ -701,7 +703,7 @@ async def test_followed_link_to_url_known_from_nofollow_link_is_found(bench: Ben
     await bench.settle(second, Listed(), page("/x"), page("/y", filtered=Why.NOFOLLOW))
     leases = await bench.leases()
     assert [lease.visit.url for lease in leases] == [SITE + "/x", SITE + "/y"]
-    balance = await bench.frontier.balance()
+    balance = await bench.frontier.read(reads.Balance())
     assert balance.discovered == 4
     assert balance.balanced
 
@@ -712,15 +714,15 @@ async def test_identical_pages_are_found_and_can_be_unlisted(bench: Bench) -> No
     for number, lease in enumerate(await bench.leases()):
         outcome = Unlisted(Why.NOINDEX) if number == 5 else Listed()
         await bench.settle(lease, outcome, facts=Facts(200, content="odd" if number == 4 else "same"))
-    assert await bench.frontier.same_content(5) == []
-    [group] = await bench.frontier.same_content(4)
+    assert await bench.frontier.read(reads.SameContent(5)) == []
+    [group] = await bench.frontier.read(reads.SameContent(4))
     assert group == SameContent(SITE, "same", 4, Url(f"{SITE}/0"))
     await bench.frontier.withdraw([Url(urls[0]), Url(urls[5])], Why.TRAP, "pattern")
-    record = await bench.frontier.record(Url(urls[0]))
+    record = await bench.frontier.read(reads.Record(Url(urls[0])))
     assert record
     assert record.outcome == Unlisted(Why.TRAP, "pattern")
     await bench.frontier.withdraw(group, Why.SOFT_404, "probe")
-    balance = await bench.frontier.balance()
+    balance = await bench.frontier.read(reads.Balance())
     assert balance.outcomes == {
         "listed": 1,
         "unlisted:noindex": 1,
@@ -736,7 +738,7 @@ async def test_failed_pages_can_be_reopened(bench: Bench) -> None:
     await bench.settle(first, Failed(Cause.CONNECT))
     await bench.settle(second, Listed())
     await bench.frontier.reopen([first.visit.url, second.visit.url])
-    balance = await bench.frontier.balance()
+    balance = await bench.frontier.read(reads.Balance())
     assert (balance.open, dict(balance.outcomes), balance.balanced) == (1, {"listed": 1}, True)
     [again] = await bench.leases()
     assert (again.visit.url, again.attempt) == (first.visit.url, 1)
@@ -756,13 +758,13 @@ async def test_answered_returns_a_fetched_page_of_origin(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page("/a"), page("/b")])
     first, second, third = await bench.leases()
-    assert await bench.frontier.last_answered(SITE) is None
+    assert await bench.frontier.read(reads.LastAnswered(SITE)) is None
     await bench.settle(first, Listed())
     await bench.settle(second, Failed(Cause.NOT_FOUND), facts=Facts(404))
-    assert await bench.frontier.last_answered(SITE) is None, "listed unfetched, and not found"
+    assert await bench.frontier.read(reads.LastAnswered(SITE)) is None, "listed unfetched, and not found"
     await bench.settle(third, Listed(), facts=Facts(200))
-    assert await bench.frontier.last_answered(SITE) == third.visit.url
-    assert await bench.frontier.last_answered("http://b.example") is None
+    assert await bench.frontier.read(reads.LastAnswered(SITE)) == third.visit.url
+    assert await bench.frontier.read(reads.LastAnswered("http://b.example")) is None
 
 
 async def test_clock_going_back_does_not_turn_response_into_failure(bench: Bench) -> None:
@@ -772,7 +774,7 @@ async def test_clock_going_back_does_not_turn_response_into_failure(bench: Bench
     bench.clock.now -= 10 * DAY
     await bench.ready()
     await bench.settle((await bench.leases())[0], Listed(), page("/a"), facts=Facts(200, header=moment(5)))
-    record = await bench.frontier.record(ROOT)
+    record = await bench.frontier.read(reads.Record(ROOT))
     assert record
     assert record.facts
     assert (record.facts.header, record.failing) == (moment(5), None)
@@ -815,7 +817,7 @@ async def test_seeds_are_read_in_order_and_once_per_run(bench: Bench) -> None:
     assert order == [Seed(SeedKind.INPUT, "list.txt"), sitemap("b"), sitemap("a"), sitemap("c", 1)]
     await bench.frontier.add_seeds([sitemap("a"), sitemap("b")], 10)
     assert await bench.frontier.next_seed() is None
-    assert (await bench.frontier.sitemaps()).outcomes == {"read": 3}
+    assert (await bench.frontier.read(reads.Sitemaps())).outcomes == {"read": 3}
     await bench.frontier.finish()
     await bench.frontier.conclude()
     await bench.frontier.begin("settings")
@@ -833,7 +835,7 @@ async def test_number_of_seeds_per_depth_is_limited(bench: Bench) -> None:
     assert (
         await bench.frontier.settle_seed(SeedSettlement(sitemap("0"), SeedOutcome.READ, "", 5, below), 4) == 1
     )
-    assert (await bench.frontier.sitemaps()).outcomes == {"read": 1, "open": 6, "passed": 1}
+    assert (await bench.frontier.read(reads.Sitemaps())).outcomes == {"read": 1, "open": 6, "passed": 1}
 
 
 async def test_urls_named_by_seed_are_fetched_despite_link_filters(bench: Bench) -> None:
@@ -849,7 +851,7 @@ async def test_urls_named_by_seed_are_fetched_despite_link_filters(bench: Bench)
     leases = await bench.leases()
     assert {lease.visit.url for lease in leases} == {visit.url for visit in named}
     assert {lease.visit.depth for lease in leases} == {0}
-    balance = await bench.frontier.balance()
+    balance = await bench.frontier.read(reads.Balance())
     assert (balance.discovered, balance.balanced) == (6, True)
 
 
@@ -875,7 +877,7 @@ async def test_provenance_of_url_does_not_depend_on_discovery_order(bench: Bench
         # A page that links only to itself is linked by no other page.
         await bench.settle(lease, Listed(), Visit(lease.visit.url, 1, lease.visit.url))
     known = {
-        url: await bench.frontier.record(url)
+        url: await bench.frontier.read(reads.Record(url))
         for url in (both, alone, follows_not, itself, Url(SITE + "/linked"))
     }
     ways = {url.removeprefix(SITE): (r.seed, r.visit.via, r.visit.depth) for url, r in known.items() if r}
@@ -883,7 +885,7 @@ async def test_provenance_of_url_does_not_depend_on_discovery_order(bench: Bench
         "/both": (sitemap("a"), ROOT, 0), "/alone": (sitemap("a"), None, 0), "/nofollow": (sitemap("a"), None, 0),
         "/itself": (sitemap("a"), None, 0), "/linked": (None, ROOT, 1),
     }  # fmt: skip
-    assert (await bench.frontier.sitemaps()).orphans == {sitemap("a").name: 3}
+    assert (await bench.frontier.read(reads.Sitemaps())).orphans == {sitemap("a").name: 3}
 
 
 async def test_start_url_keeps_its_seed(bench: Bench) -> None:
@@ -892,7 +894,7 @@ async def test_start_url_keeps_its_seed(bench: Bench) -> None:
     await bench.frontier.add([Visit(ROOT)], sitemap("a"))
     await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
     await bench.frontier.add([Visit(ROOT)], sitemap("a"))
-    record = await bench.frontier.record(ROOT)
+    record = await bench.frontier.read(reads.Record(ROOT))
     assert record
     assert record.seed == Seed(SeedKind.START)
 
@@ -934,7 +936,7 @@ async def test_urls_of_pattern_are_held_until_next_round(bench: Bench) -> None:
     [root] = await bench.leases()
     assert await bench.settle(root, Listed(), page("/a"), *(shop(n) for n in range(200))) == 1
     assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/a"]
-    balance = await bench.frontier.balance()
+    balance = await bench.frontier.read(reads.Balance())
     assert (balance.discovered, balance.open, balance.balanced) == (202, 201, True)
 
 
@@ -953,15 +955,15 @@ async def test_pattern_without_new_content_is_closed_for_good(bench: Bench) -> N
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
     assert len(await rounds(bench)) == FIRST_BATCH
-    [trap] = await bench.frontier.traps()
+    [trap] = await bench.frontier.read(reads.Traps())
     assert (trap.kind, trap.pattern) == ("query", SITE + "/shop?n=…")
     await bench.frontier.add([shop(1_000), page("/b")])
     assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/b"]
-    record = await bench.frontier.record(shop(1_000).url)
+    record = await bench.frontier.read(reads.Record(shop(1_000).url))
     assert record
     assert record.outcome == Unlisted(Why.TRAP, trap.pattern)
     assert record.pattern == InPattern(trap.pattern, FIRST_BATCH, closed=True)
-    assert (await bench.frontier.balance()).balanced
+    assert (await bench.frontier.read(reads.Balance())).balanced
     assert await bench.frontier.unlist_repeats() == FIRST_BATCH - 1
     assert await bench.frontier.unlist_repeats() == 0
 
@@ -971,7 +973,7 @@ async def test_pattern_with_new_content_stays_open(bench: Bench) -> None:
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
     assert len(await rounds(bench, "{}")) == 400
-    assert await bench.frontier.traps() == []
+    assert await bench.frontier.read(reads.Traps()) == []
     assert await bench.frontier.unlist_repeats() == 0
 
 
@@ -992,7 +994,7 @@ async def test_urls_named_by_seed_are_not_held(bench: Bench) -> None:
 async def held_back(bench: Bench) -> int:
     """The number of a page that its closed pattern holds back."""
     for number in range(400):
-        record = await bench.frontier.record(shop(number).url)
+        record = await bench.frontier.read(reads.Record(shop(number).url))
         if record and record.outcome == Unlisted(Why.TRAP, SITE + "/shop?n=…"):
             return number
     raise AssertionError
@@ -1043,7 +1045,7 @@ async def test_reported_traps_are_stored_once(bench: Bench) -> None:
     trap = Trap("path", "https://a/…/x/…/x/…", "https://a/x/x")
     await bench.frontier.store_traps([trap, trap])
     await bench.frontier.store_traps([trap])
-    assert await bench.frontier.traps() == [trap]
+    assert await bench.frontier.read(reads.Traps()) == [trap]
 
 
 async def test_the_last_success_outlives_the_runs_that_failed_since(bench: Bench) -> None:
@@ -1057,10 +1059,10 @@ async def test_the_last_success_outlives_the_runs_that_failed_since(bench: Bench
         await bench.frontier.finish()
         await bench.frontier.conclude(refused=True)
         await bench.frontier.end_session(SessionEnd(6, refused="too few", succeeded=run.succeeded))
-    rows = await bench.frontier.run_rows()
+    rows = await bench.frontier.read(reads.Runs())
     assert len(rows) == 10
     assert {row.succeeded for row in rows} == {7.0}
-    last = await bench.frontier.last_publication()
+    last = await bench.frontier.read(reads.LastPublication())
     assert last
     assert last.files_changed == 5.0
 
@@ -1082,7 +1084,7 @@ async def listed(bench: Bench, **content: str) -> None:
 async def ledger_rows(
     bench: Bench, *, unchanged: bool = False
 ) -> list[tuple[str, str | None, str | None, str]]:
-    chunks = [chunk async for chunk in bench.frontier.ledger_rows(unchanged=unchanged)]
+    chunks = [chunk async for chunk in bench.frontier.stream(reads.LedgerRows(unchanged=unchanged))]
     return [
         (row.url.removeprefix(SITE), row.submitted, row.now, row.outcome) for chunk in chunks for row in chunk
     ]
@@ -1090,10 +1092,10 @@ async def ledger_rows(
 
 async def test_a_ledger_begins_with_the_listed_pages_or_empty(bench: Bench) -> None:
     await listed(bench, a="1", b="dated")
-    assert await bench.frontier.ledger() is None
+    assert await bench.frontier.read(reads.Ledger()) is None
     assert len(await ledger_rows(bench)) == 3
     assert await bench.frontier.open_ledger(SITE, noted=True) == 3
-    assert await bench.frontier.ledger() == LedgerHead(SITE)
+    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE)
     assert await ledger_rows(bench) == []
     assert await ledger_rows(bench, unchanged=True) == [
         ("/", "root@", "root@", "listed"),
@@ -1101,7 +1103,7 @@ async def test_a_ledger_begins_with_the_listed_pages_or_empty(bench: Bench) -> N
         ("/b", "dated@1700000000", "dated@1700000000", "listed"),
     ]
     assert await bench.frontier.open_ledger("http://other.example", noted=False) == 0
-    assert await bench.frontier.ledger() == LedgerHead("http://other.example")
+    assert await bench.frontier.read(reads.Ledger()) == LedgerHead("http://other.example")
     assert [row[1] for row in await ledger_rows(bench)] == [None, None, None]
 
 
@@ -1133,16 +1135,16 @@ async def test_the_ledger_tells_what_is_new_moved_and_gone(bench: Bench) -> None
     assert await ledger_rows(bench) == expected[2:]
     await bench.frontier.enter(rows[2:])
     assert await ledger_rows(bench) == []
-    assert await bench.frontier.ledger() == LedgerHead(SITE)
+    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE)
 
 
 async def test_ledger_survives_and_knows_how_pages_were_read(bench: Bench) -> None:
     await listed(bench, a="1")
     await bench.frontier.open_ledger(SITE, noted=True)
     await bench.frontier.begin("settings", "another way")
-    assert await bench.frontier.ledger() == LedgerHead(SITE, comparable=False)
+    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE, comparable=False)
     await bench.frontier.enter([], 1)
-    assert await bench.frontier.ledger() == LedgerHead(SITE)
+    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE)
 
 
 async def test_what_was_delivered_is_kept_with_the_newest_publication(bench: Bench) -> None:
@@ -1150,14 +1152,14 @@ async def test_what_was_delivered_is_kept_with_the_newest_publication(bench: Ben
     await bench.frontier.mark_published(PublicationRow(1))
     await bench.frontier.mark_delivered("one")
     await bench.frontier.mark_published(PublicationRow(2, delivered="one"))
-    last = await bench.frontier.last_publication()
+    last = await bench.frontier.read(reads.LastPublication())
     assert last
     assert (last.urls, last.delivered) == (2, "one")
     await bench.frontier.mark_delivered("two")
-    last = await bench.frontier.last_publication()
+    last = await bench.frontier.read(reads.LastPublication())
     assert last
     assert last.delivered == "two"
-    [run] = await bench.frontier.run_rows()
+    [run] = await bench.frontier.read(reads.Runs())
     assert run.publication
     assert run.publication.delivered == "two"
 
@@ -1167,10 +1169,10 @@ async def test_the_ledger_knows_whether_a_run_searches_the_same_site(bench: Benc
     await bench.frontier.mark_published(PublicationRow(2))
     await bench.frontier.open_ledger(SITE, noted=True)
     await bench.frontier.begin("another scope")
-    assert await bench.frontier.ledger() == LedgerHead(SITE, same_scope=False)
+    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE, same_scope=False)
     await bench.frontier.mark_published(PublicationRow(2))
     await bench.frontier.enter([], 0)
-    assert await bench.frontier.ledger() == LedgerHead(SITE)
+    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE)
 
 
 # -- Externals ---------------------------------------------------------------------------------------------
@@ -1182,14 +1184,19 @@ def away(path: str, **more: object) -> Visit:
 
 
 async def links_due(bench: Bench, round_number: int = 1) -> list[str]:
-    chunks = [chunk async for chunk in bench.frontier.due_links(round_number)]
+    chunks = [chunk async for chunk in bench.frontier.stream(reads.DueLinks(round_number))]
     return [link.url for chunk in chunks for link in chunk]
 
 
 async def answered(bench: Bench, code: str, *paths: str, round_number: int = 1) -> None:
     """Store the same answer for these URLs."""
     wanted = [away(path).url for path in paths]
-    due = [link async for chunk in bench.frontier.due_links(99) for link in chunk if link.url in wanted]
+    due = [
+        link
+        async for chunk in bench.frontier.stream(reads.DueLinks(99))
+        for link in chunk
+        if link.url in wanted
+    ]
     answers = [CheckedLink(link.id, code, 404, "says no", bench.clock()) for link in due]
     await bench.frontier.store_answers(answers, round_number)
 
@@ -1206,33 +1213,33 @@ async def test_links_to_other_sites_are_due_once_in_a_round(bench: Bench) -> Non
     nofollow = away("/n", filtered=Why.NOFOLLOW)
     await bench.frontier.add([nofollow, away("/seed", via=None)], Seed(SeedKind.INPUT, "list"))
     assert await links_due(bench) == [away("/a").url, away("/b").url]
-    assert await bench.frontier.count_due_links(1) == 2
+    assert await bench.frontier.read(reads.CountDueLinks(1)) == 2
     await answered(bench, "ok", "/a")
     assert await links_due(bench) == [away("/b").url]
-    assert await bench.frontier.count_due_links(1) == 1
+    assert await bench.frontier.read(reads.CountDueLinks(1)) == 1
     assert await links_due(bench, 2) == [away("/b").url, away("/a").url], "the longest ago first"
-    counts = await bench.frontier.count_answers()
+    counts = await bench.frontier.read(reads.CountAnswers())
     assert (dict(counts.codes), counts.unchecked) == ({"ok": 1}, 1)
 
 
 async def test_answers_are_kept_with_the_one_before_and_shown(bench: Bench) -> None:
     await linking_run(bench, "/a", "/b")
     await answered(bench, "ok", "/a")
-    assert await bench.frontier.external(away("/b").url) is None
+    assert await bench.frontier.read(reads.External(away("/b").url)) is None
     bench.clock.now += DAY
     await answered(bench, "broken:not-found", "/a", round_number=2)
     await answered(bench, "broken:dns", "/a", round_number=2)
     row = ExternalRow("broken:dns", 404, "says no", bench.clock(), 2, "ok")
-    assert await bench.frontier.external(away("/a").url) == row
-    pages = [page async for chunk in bench.frontier.page_rows() for page in chunk]
+    assert await bench.frontier.read(reads.External(away("/a").url)) == row
+    pages = [page async for chunk in bench.frontier.stream(reads.Pages()) for page in chunk]
     assert {page.url: page.external for page in pages} == {
         ROOT: None,
         away("/a").url: row,
         away("/b").url: None,
     }
-    suspects = [page async for chunk in bench.frontier.suspect_rows() for page in chunk]
+    suspects = [page async for chunk in bench.frontier.stream(reads.Suspects()) for page in chunk]
     assert [(page.outcome, page.external) for page in suspects] == [("unlisted:offsite", row)]
-    [page] = (await bench.frontier.rows_of([suspects[0].id])).values()
+    [page] = (await bench.frontier.read(reads.PagesOf([suspects[0].id]))).values()
     assert page.external == row
 
 
@@ -1240,7 +1247,7 @@ async def test_answers_of_unknown_urls_are_ignored(bench: Bench) -> None:
     await linking_run(bench, "/a")
     await bench.frontier.store_answers([CheckedLink(999, "ok", 200, "", bench.clock())], 1)
     await bench.frontier.store_answers([], 1)
-    assert (await bench.frontier.count_answers()).codes == {}
+    assert (await bench.frontier.read(reads.CountAnswers())).codes == {}
 
 
 async def test_answers_outlive_run_and_count_for_links_of_newest_one(bench: Bench) -> None:
@@ -1253,8 +1260,8 @@ async def test_answers_outlive_run_and_count_for_links_of_newest_one(bench: Benc
     [lease] = await bench.leases()
     await bench.settle(lease, Listed(), away("/a"))
     assert await links_due(bench, 2) == [away("/a").url]
-    assert (await bench.frontier.count_answers()).codes == {"ok": 1}
-    assert await bench.frontier.external(away("/b").url) is not None
+    assert (await bench.frontier.read(reads.CountAnswers())).codes == {"ok": 1}
+    assert await bench.frontier.read(reads.External(away("/b").url)) is not None
 
 
 async def test_note_of_a_check_of_links_is_kept(bench: Bench) -> None:

@@ -19,6 +19,7 @@ from crawler.model.seed import Seed
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from crawler.ports import reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
 
@@ -139,7 +140,7 @@ async def test_member_marked_dead_joins_again_and_what_it_held_is_void(crew: Cre
     [*mine] = await leases(frozen)
     assert all(frozen.is_lease_valid(lease) for lease in mine)
     assert not frozen.is_lease_valid(first)
-    assert [member.alive for member in await other.members()] == [False, True, True]
+    assert [member.alive for member in await other.read(reads.Members())] == [False, True, True]
 
 
 async def test_robots_txt_of_dead_reader_is_read_by_another_member(crew: Crew) -> None:
@@ -180,10 +181,12 @@ async def test_all_members_leave_with_the_exit_code_of_the_leader(crew: Crew) ->
     await leader.finish()
     await leader.conclude(refused=True)
     await leader.end_session(SessionEnd(6, 1.0, 2, 3))
-    assert await follower.exit_of_run() is None, "the leader may still change its mind, by --fail-on"
+    assert await follower.read(reads.ExitOfRun()) is None, (
+        "the leader may still change its mind, by --fail-on"
+    )
     assert not await follower.take_leadership()
     await leader.close()
-    assert await follower.exit_of_run() == 6
+    assert await follower.read(reads.ExitOfRun()) == 6
     assert not await follower.take_leadership(), "nothing is left to be led"
 
 
@@ -191,10 +194,10 @@ async def test_a_leader_that_only_leaves_does_not_end_the_run(crew: Crew) -> Non
     leader, follower = await crew.join(), await crew.join()
     await leader.end_session(SessionEnd(143, 1.0, 2, 3, goes_on=True))
     await leader.close()
-    assert await follower.exit_of_run() is None
+    assert await follower.read(reads.ExitOfRun()) is None
     assert await follower.take_leadership()
     await follower.end_session(SessionEnd(143, 1.0, 2, 3, goes_on=True))
-    [row] = await follower.run_rows()
+    [row] = await follower.read(reads.Runs())
     assert (row.exit, row.requests, row.seconds) == (143, 4, 2.0)
 
 
@@ -203,7 +206,7 @@ async def test_leader_that_dies_after_conclusion_leaves_none_waiting(crew: Crew)
     await leader.finish()
     await leader.conclude()
     crew.let_die(follower)
-    assert await follower.exit_of_run() == 0
+    assert await follower.read(reads.ExitOfRun()) == 0
 
 
 async def test_run_that_is_over_is_not_begun_again_by_its_name(crew: Crew) -> None:
@@ -214,7 +217,9 @@ async def test_run_that_is_over_is_not_begun_again_by_its_name(crew: Crew) -> No
     late = crew.open()
     run = await late.begin("settings", "", Terms("nightly"))
     assert (run.number, run.over) == (1, 0)
-    assert [member.name for member in await late.members()] == [first._members.name], "it has not joined"
+    assert [member.name for member in await late.read(reads.Members())] == [first._members.name], (
+        "it has not joined"
+    )
     await first.close()
     assert (await late.begin("settings", "", Terms("the next night"))).number == 2
 
@@ -224,7 +229,7 @@ async def test_killed_run_is_resumed_by_name_interrupted_by_another(crew: Crew) 
     await ready(first)
     await first.close()
     again = await crew.join(Terms("monday", max_pages=1))
-    assert (await again.run(), (await again.lease(9)).interruption) != (None, None)
+    assert (await again.read(reads.NewestRun()), (await again.lease(9)).interruption) != (None, None)
     await again.interrupt(Interruption(StopReason.MAX_PAGES))
     await again.end_session(SessionEnd(7))
     await again.close()
@@ -303,10 +308,10 @@ async def test_fresh_does_not_take_the_state_from_members_at_work(crew: Crew) ->
     with pytest.raises(StateBusy, match="at work"):
         remove(one._address)
     remove(one._address, "mine")  # to be joined
-    assert (await one.run()) is not None
+    assert (await one.read(reads.NewestRun())) is not None
     await one.close()
     remove(one._address)
-    assert await crew.open().run() is None
+    assert await crew.open().read(reads.NewestRun()) is None
 
 
 async def test_page_that_kills_members_is_counted_and_others_are_not(crew: Crew) -> None:

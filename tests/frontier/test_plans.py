@@ -18,6 +18,7 @@ from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from crawler.ports import reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
 
@@ -188,7 +189,7 @@ async def test_lease_and_settle_read_few_rows(watched: Watched) -> None:
 async def test_heartbeat_and_members_read_few_rows(watched: Watched) -> None:
     watched.taken()
     await watched.frontier._call(watched.frontier._members.beat)
-    await watched.frontier.members()
+    await watched.frontier.read(reads.Members())
     assert not excesses(watched.taken())
 
 

@@ -16,6 +16,7 @@ from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settled, Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from crawler.ports import reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
 from tests.server import Origin, http, page, serving
@@ -69,7 +70,7 @@ async def test_leases_of_dead_member_return_its_settlement_is_dropped() -> None:
     found = (Visit(Url(SITE + "/from-the-dead"), 1, ROOT),)
     assert await one.settle([Settlement(lost, Verdict(Listed()), found)]) == Settled(0, [None])
     await three.settle([Settlement(again, Verdict(Listed()))])
-    balance = await three.balance()
+    balance = await three.read(reads.Balance())
     assert (balance.discovered, dict(balance.outcomes), balance.balanced) == (1, {"listed": 1}, True)
     for frontier in (one, two, three):
         await frontier.close()

@@ -15,6 +15,7 @@ from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import Doubts
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from crawler.ports import reads
 from crawler.rules.record import (
     LEASED,
     LISTED,
@@ -76,7 +77,7 @@ async def test_urls_are_found_again_as_the_rule_says(bench: Bench, seed: int) ->
         for lease in await bench.leases(chance.randrange(3)):
             known[lease.visit.url] = known[lease.visit.url]._replace(state=LEASED)
     for url, expected in known.items():
-        stored = await bench.frontier.record(url)
+        stored = await bench.frontier.read(reads.Record(url))
         assert stored
         assert stored.visit.via
         outcome = stored.outcome and code(stored.outcome)
@@ -174,7 +175,7 @@ async def test_runs_keep_of_pages_what_the_rules_say(bench: Bench, seed: int) ->
         if was_published:
             await frontier.mark_published(PublicationRow(len(pages)))
         await frontier.conclude(refused=not was_published)
-        stored = {row.url: row.lastmod async for rows in frontier.page_rows() for row in rows}
+        stored = {row.url: row.lastmod async for rows in frontier.stream(reads.Pages()) for row in rows}
         for url, page in pages.items():
             page.date(distrust)
             assert stored[url] == page.earlier.lastmod, (run, url)

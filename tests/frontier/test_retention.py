@@ -9,6 +9,7 @@ from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from crawler.ports import reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
 
@@ -59,8 +60,8 @@ async def test_urls_that_no_kept_run_found_are_forgotten_in_portions(
     await crawl(frontier, "/stays", "/new", refused=refused)
     assert (rows(frontier, "url"), rows(frontier, "page")) == (3, 3)
     assert (rows(frontier, "run"), rows(frontier, "member")) == (2, 2)
-    assert await frontier.record(Url(SITE + "/old/1")) is None
-    assert await frontier.record(Url(SITE + "/stays"))
+    assert await frontier.read(reads.Record(Url(SITE + "/old/1"))) is None
+    assert await frontier.read(reads.Record(Url(SITE + "/stays")))
     await frontier.close()
 
 

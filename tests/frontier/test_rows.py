@@ -18,7 +18,7 @@ from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.reasons import SeedKind
 from crawler.model.rows import EdgeRow, PageRow
-from crawler.ports import Rows
+from crawler.ports import Reads, reads
 from crawler.report.report import Finding
 from crawler.settings.sections import Guard, Http, Output, Pace, Scope, Settings, State
 from tests.postgres import new_state
@@ -56,12 +56,12 @@ async def crawled(site: Site, path: str, folder: Path, max_pages: int | None = N
         return origin
 
 
-async def pages(rows: Rows) -> list[PageRow]:
-    return [page async for chunk in rows.page_rows() for page in chunk]
+async def pages(rows: Reads) -> list[PageRow]:
+    return [page async for chunk in rows.stream(reads.Pages()) for page in chunk]
 
 
-async def edges(rows: Rows) -> list[EdgeRow]:
-    return [edge async for chunk in rows.edge_rows() for edge in chunk]
+async def edges(rows: Reads) -> list[EdgeRow]:
+    return [edge async for chunk in rows.stream(reads.Edges()) for edge in chunk]
 
 
 @pytest.fixture
@@ -77,9 +77,13 @@ async def test_rows_are_complete_and_ordered(
     origin = await crawled(demo_site(), path, tmp_path / "out")
     frontier = SqliteFrontier(path, read_only=True)
     try:
-        every, leading, balance = await pages(frontier), await edges(frontier), await frontier.balance()
-        [run] = await frontier.run_rows()
-        some = await frontier.rows_of([every[3].id, every[5].id, 99_999])
+        every, leading, balance = (
+            await pages(frontier),
+            await edges(frontier),
+            await frontier.read(reads.Balance()),
+        )
+        [run] = await frontier.read(reads.Runs())
+        some = await frontier.read(reads.PagesOf([every[3].id, every[5].id, 99_999]))
     finally:
         await frontier.close()
     assert len(every) == balance.discovered
@@ -114,7 +118,7 @@ async def test_open_page_has_no_outcome_and_shows_previous_one(path: str, tmp_pa
     await crawled(demo_site(), path, tmp_path / "out", max_pages=3)
     frontier = SqliteFrontier(path, read_only=True)
     try:
-        every, balance = await pages(frontier), await frontier.balance()
+        every, balance = await pages(frontier), await frontier.read(reads.Balance())
     finally:
         await frontier.close()
     assert sum(not page.outcome for page in every) == balance.open > 0
@@ -159,7 +163,7 @@ async def test_the_tally_is_that_of_the_report(
                 known = await reports.read_known(frontier, settings)
                 whole = await reports.build_report(frontier, known)
                 told = counted(await reports.count_findings(frontier, known))
-                suspects = [page async for chunk in frontier.suspect_rows() for page in chunk]
+                suspects = [page async for chunk in frontier.stream(reads.Suspects()) for page in chunk]
                 every = {page.id: page for page in await pages(frontier)}
             finally:
                 await frontier.close()

@@ -16,6 +16,7 @@ from crawler.model.run import SessionEnd
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from crawler.ports import reads
 from crawler.settings.sections import Http, Output, Pace, Scope, Settings, State
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +48,7 @@ def opened(path: str, **more: bool) -> SqliteFrontier:
 async def rows_in(path: str) -> list[RunRow]:
     frontier = opened(path, read_only=True)
     try:
-        return list(await frontier.run_rows())
+        return list(await frontier.read(reads.Runs()))
     finally:
         await frontier.close()
 
@@ -56,10 +57,10 @@ async def test_run_row_has_end_counts_and_publication(path: str) -> None:
     frontier = opened(path)
     published = PublicationRow(2, 1, 999, base="https://www.example.com", folder="/srv/www")
     try:
-        assert await frontier.last_publication() is None
+        assert await frontier.read(reads.LastPublication()) is None
         await run_of(frontier, {"/": Listed(), "/a": Listed(), "/b": Failed(Cause.NOT_FOUND)})
         await frontier.mark_published(published)
-        assert await frontier.last_publication() == published
+        assert await frontier.read(reads.LastPublication()) == published
         await frontier.conclude()
         await frontier.end_session(SessionEnd(0, 1.5, 3, 1_000))
         await run_of(frontier, {"/": Listed(), "/b": Listed(), "/c": Listed()})
@@ -90,16 +91,18 @@ async def test_sessions_of_run_are_summed(path: str) -> None:
 async def test_killed_run_is_reported_as_interrupted(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frontier = opened(path)
     await frontier.begin("settings")
-    assert [row.status for row in await frontier.run_rows()] == ["crawling"]
+    assert [row.status for row in await frontier.read(reads.Runs())] == ["crawling"]
     assert [row.status for row in await rows_in(path)] == ["crawling"], "seen by another"
     await frontier.close()  # as if killed: it did not say how it ended
     monkeypatch.setattr("crawler.frontier.sqlite.database.SqliteDatabase.life", -1.0)
     assert [row.status for row in await rows_in(path)] == ["interrupted"]
     frontier = opened(path)
     await frontier.begin("other settings")
-    assert [row.status for row in await frontier.run_rows()] == ["interrupted", "crawling"]
+    assert [row.status for row in await frontier.read(reads.Runs())] == ["interrupted", "crawling"]
     await frontier.begin("yet others")
-    assert [row.number for row in await frontier.run_rows()] == [2, 3], "runs are forgotten by --keep-runs"
+    assert [row.number for row in await frontier.read(reads.Runs())] == [2, 3], (
+        "runs are forgotten by --keep-runs"
+    )
     await frontier.close()
 
 

@@ -19,6 +19,7 @@ from crawler.frontier.sqlite.ownership import Owner, owner_of
 from crawler.frontier.sqlite.state_file import remove_state
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
+from crawler.ports import reads
 
 
 @pytest.fixture
@@ -165,7 +166,7 @@ async def test_application_id_in_write_ahead_log_is_recognised(path: Path) -> No
     old.write_bytes(data)
     assert owner_of(old) is Owner.OURS
     again = SqliteFrontier(str(old))
-    assert await again.first_start() == "http://a.example/"
+    assert await again.read(reads.FirstStart()) == "http://a.example/"
     await again.close()
 
 
@@ -251,7 +252,7 @@ async def test_reading_state_of_killed_crawl_writes_nothing(path: Path, tmp_path
     assert before[1], "the last commits are in the log"
     for state in (left, path):  # a killed and a running crawl
         reader = SqliteFrontier(str(state), read_only=True)
-        assert (await reader.balance()).open == 1
+        assert (await reader.read(reads.Balance())).open == 1
         await reader.close()
     await crawl.add([Visit(Url("http://a.example/b"))])
     await crawl.close()

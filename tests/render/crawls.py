@@ -7,6 +7,7 @@ from crawler import Settings, open_job
 from crawler.cli.demo.site import Site
 from crawler.model.url_record import UrlRecord
 from crawler.parse.url import target
+from crawler.ports import reads
 from crawler.settings.sections import Http, Output, Pace, Render, Scope, State
 
 
@@ -26,9 +27,9 @@ async def crawled(chosen: Settings) -> Mapping[str, UrlRecord]:
     async with open_job(chosen) as job:
         await job.crawl()
         found: dict[str, UrlRecord] = {}
-        async for chunk in job.frontier.page_rows():
+        async for chunk in job.frontier.stream(reads.Pages()):
             for page in chunk:
-                record = await job.frontier.record(page.url)
+                record = await job.frontier.read(reads.Record(page.url))
                 assert record
                 found[target(page.url) if page.url.startswith(chosen.scope.start[0]) else page.url] = record
         return found

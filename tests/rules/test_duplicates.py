@@ -20,6 +20,7 @@ from crawler.frontier.sqlite.state_file import open_state
 from crawler.model.outcome import Unlisted
 from crawler.model.reasons import Why
 from crawler.parse.url import Url
+from crawler.ports import reads
 from crawler.rules.duplicates import outside, resource, unsorted, variant
 from crawler.settings.sections import Http, Output, Pace, Scope, Settings, State, Verdicts
 
@@ -125,12 +126,14 @@ async def crawl(origin: str, folder: Path, *, verdicts: Verdicts = Verdicts(), *
     async with open_job(settings) as job:
         await job.crawl()
         await job.publish()
-        assert (await job.frontier.balance()).balanced
+        assert (await job.frontier.read(reads.Balance())).balanced
         found: Duplicates = {
-            entry.url.removeprefix(origin): None async for chunk in job.frontier.entries() for entry in chunk
+            entry.url.removeprefix(origin): None
+            async for chunk in job.frontier.stream(reads.Entries())
+            for entry in chunk
         }
-        for url in await job.frontier.examples("unlisted:duplicate", 10_000):
-            record = await job.frontier.record(url)
+        for url in await job.frontier.read(reads.Examples("unlisted:duplicate", 10_000)):
+            record = await job.frontier.read(reads.Record(url))
             assert record
             assert isinstance(record.outcome, Unlisted)
             assert record.outcome.why is Why.DUPLICATE

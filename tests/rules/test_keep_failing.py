@@ -15,6 +15,7 @@ from crawler.model.outcome import Failed, Kept, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Why
 from crawler.parse import url
 from crawler.parse.url import Url
+from crawler.ports import reads
 from crawler.rules.record import FORBIDDEN, keep_for, patience_by_code
 from tests.engine.test_crawl import settings
 
@@ -91,15 +92,15 @@ class Nights:
             finally:
                 self.entries = {
                     url.target(entry.url): entry.lastmod
-                    async for chunk in job.frontier.entries()
+                    async for chunk in job.frontier.stream(reads.Entries())
                     for entry in chunk
                 }
-                balance = await job.frontier.balance()
+                balance = await job.frontier.read(reads.Balance())
                 assert balance.balanced
                 assert balance.listed == len(self.entries)
                 self.outcomes = {}
                 for path in self.site.answers:
-                    record = await job.frontier.record(Url(self.origin + path))
+                    record = await job.frontier.read(reads.Record(Url(self.origin + path)))
                     if record and record.run == job.run.number and record.outcome:
                         self.outcomes[path] = code(record.outcome)
         return self.outcomes

@@ -12,6 +12,7 @@ from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.model.reply import Headers
 from crawler.model.survey import Evidence
+from crawler.ports import reads
 from crawler.rules.lastmod import from_page, is_fresh, why_unreliable
 from crawler.settings.sections import Dates, Http, Output, Pace, Scope, Settings, State
 
@@ -96,9 +97,9 @@ async def crawl(origin: str, folder: Path, **dates: Any) -> dict[str, tuple[str,
     async with open_job(settings) as job:
         await job.crawl()
         await job.publish()
-        async for chunk in job.frontier.entries():
+        async for chunk in job.frontier.stream(reads.Entries()):
             for entry in chunk:
-                record = await job.frontier.record(entry.url)
+                record = await job.frontier.read(reads.Record(entry.url))
                 assert record
                 assert record.facts
                 dated = record.facts.lastmod

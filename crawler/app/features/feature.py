@@ -14,7 +14,7 @@ from crawler.model.rows import FeatureRow
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Frontier, Rows
+from crawler.ports import Frontier, Reads
 from crawler.ports.features import PageFeature
 from crawler.report.catalogue import Code
 from crawler.settings.sections import Settings
@@ -53,19 +53,19 @@ class Feature(ABC):
 
     @abstractmethod
     def extended(
-        self, rows: Rows, settings: Settings, entries: AsyncIterator[Sequence[Entry]]
+        self, rows: Reads, settings: Settings, entries: AsyncIterator[Sequence[Entry]]
     ) -> AsyncIterator[Sequence[Entry]]:
         """The entries of the sitemap with what the feature adds."""
 
     @abstractmethod
-    def faults(self, rows: Rows) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
+    def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
         """The listed pages that it has findings about, sorted by URL."""
 
     @abstractmethod
-    async def about(self, rows: Rows, url: Url) -> tuple[object, Lines] | None:
+    async def about(self, rows: Reads, url: Url) -> tuple[object, Lines] | None:
         """What `explain` says of a page: a value for JSON, and lines. None: nothing."""
 
-    async def counts(self, rows: Rows, written: int) -> Counts:
+    async def counts(self, rows: Reads, written: int) -> Counts:
         """What the summary says, if `written` of its optional elements are in the sitemap."""
         raise NotImplementedError
 

@@ -16,7 +16,7 @@ from crawler.parse.extract import Extract
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import LONGEST_URL, Url
-from crawler.ports import Rows
+from crawler.ports import Reads, reads
 from crawler.ports.features import PageFeature, SeenPage
 from crawler.report.catalogue import Code
 from crawler.report.url_kind import is_listed
@@ -142,12 +142,12 @@ def _few(texts: list[str]) -> str:
 
 
 async def clusters(
-    rows: Rows, pages: Iterable[FeatureRow], rules: PageRules
+    rows: Reads, pages: Iterable[FeatureRow], rules: PageRules
 ) -> Sequence[tuple[FeatureRow, Cluster]]:
     """The cluster of each of these pages that names any versions."""
     naming = [page for page in pages if page.read]
     named = {url for page in naming for _, url in page.read}
-    others = await rows.read_of(NAME, sorted(named)) if named else {}
+    others = await rows.read(reads.FeaturesOf(NAME, sorted(named))) if named else {}
 
     def listed(page: FeatureRow) -> bool:
         return is_listed(page.outcome) and (not rules or rules.lists(page.url))
@@ -187,12 +187,12 @@ class Hreflang(Feature):
         return _VersionReader(normalise)
 
     async def extended(
-        self, rows: Rows, settings: Settings, entries: AsyncIterator[Sequence[Entry]]
+        self, rows: Reads, settings: Settings, entries: AsyncIterator[Sequence[Entry]]
     ) -> AsyncIterator[Sequence[Entry]]:
         """See `Feature.extended`."""
         rules = PageRules(settings.rules.rule)
         async for chunk in entries:
-            pages = await rows.read_of(NAME, [entry.url for entry in chunk])
+            pages = await rows.read(reads.FeaturesOf(NAME, [entry.url for entry in chunk]))
             found = {page.url: some.links for page, some in await clusters(rows, pages.values(), rules)}
             yield [
                 entry._replace(extras=(entry.extras or Extras()).with_elements(map(_element, links)))
@@ -201,18 +201,18 @@ class Hreflang(Feature):
                 for entry in chunk
             ]
 
-    async def faults(self, rows: Rows) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
+    async def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
         """See `Feature.faults`."""
-        async for chunk in rows.reading_pages(NAME):
+        async for chunk in rows.stream(reads.ReadingPages(NAME)):
             for some in in_groups([page.url for page in chunk], GROUP):
-                pages = await rows.read_of(NAME, some)
+                pages = await rows.read(reads.FeaturesOf(NAME, some))
                 for page, found in await clusters(rows, pages.values(), PageRules()):
                     if said := faults(found):
                         yield page, said
 
-    async def about(self, rows: Rows, url: Url) -> tuple[object, Lines] | None:
+    async def about(self, rows: Reads, url: Url) -> tuple[object, Lines] | None:
         """See `Feature.about`."""
-        pages = await rows.read_of(NAME, [url])
+        pages = await rows.read(reads.FeaturesOf(NAME, [url]))
         for _, found in await clusters(rows, pages.values(), PageRules()):
             lines = [(NAME, f"{member.code} {member.url}: {member.verdict}") for member in found.members]
             return [_json(member) for member in found.members], lines

@@ -18,7 +18,7 @@ from crawler.parse.images import MOST_IMAGES
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import LONGEST_URL, Url
-from crawler.ports import Frontier, Rows
+from crawler.ports import Frontier, Reads, reads
 from crawler.ports.features import PageFeature, SeenPage
 from crawler.report.catalogue import Code
 from crawler.report.formatting import counted
@@ -106,7 +106,7 @@ class Images(Feature):
 
     async def extended(
         self,
-        rows: Rows,
+        rows: Reads,
         settings: Settings,  # noqa: ARG002
         entries: AsyncIterator[Sequence[Entry]],
     ) -> AsyncIterator[Sequence[Entry]]:
@@ -123,19 +123,19 @@ class Images(Feature):
                     for entry in some
                 ]
 
-    async def faults(self, rows: Rows) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
+    async def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
         """See `Feature.faults`: pages with more images than search engines read."""
         site_wide: Collection[Url] | None = None
-        async for chunk in rows.reading_pages(NAME, MAX_IMAGES):
+        async for chunk in rows.stream(reads.ReadingPages(NAME, MAX_IMAGES)):
             site_wide = await _site_wide(rows) if site_wide is None else site_wide
             pages = {page.url: page for page in chunk}
             async for url, found in _of(rows, list(pages), site_wide):
                 if found.cut:
                     yield pages[url], [(Code.IMAGES_CUT, cut_words(found))]
 
-    async def about(self, rows: Rows, url: Url) -> tuple[object, Lines] | None:
+    async def about(self, rows: Reads, url: Url) -> tuple[object, Lines] | None:
         """See `Feature.about`: the first images with the same fate, and how many more there are."""
-        page = (await rows.read_of(NAME, [url])).get(url)
+        page = (await rows.read(reads.FeaturesOf(NAME, [url]))).get(url)
         if page is None or not page.read:
             return None
         found = shown(page.read, await _site_wide(rows))
@@ -150,7 +150,7 @@ class Images(Feature):
                 lines.append(("image", f"and {len(images) - EXPLAINED:,} more {words}"))
         return found._asdict(), lines
 
-    async def counts(self, rows: Rows, written: int) -> Counts:
+    async def counts(self, rows: Reads, written: int) -> Counts:
         """See `Feature.counts`."""
         return {"written": written, "left_out": len(await _site_wide(rows))}
 
@@ -165,7 +165,7 @@ class Images(Feature):
     async def rows(self, frontier: Frontier) -> AsyncIterator[tuple[str, ...]]:
         """See `Feature.rows`: the images of the listed pages, and where each goes."""
         site_wide = await _site_wide(frontier)
-        async for chunk in frontier.entries():
+        async for chunk in frontier.stream(reads.Entries()):
             async for page, found in _of(frontier, [entry.url for entry in chunk], site_wide):
                 for place, images in (
                     ("sitemap", found.written),
@@ -176,17 +176,17 @@ class Images(Feature):
                         yield page, image, place
 
 
-async def _site_wide(rows: Rows) -> Collection[Url]:
+async def _site_wide(rows: Reads) -> Collection[Url]:
     """The images on so many listed pages that they are left out. Reads all pages."""
-    return await rows.common_urls(NAME, FEWEST, PERCENT)
+    return await rows.read(reads.CommonUrls(NAME, FEWEST, PERCENT))
 
 
 async def _of(
-    rows: Rows, pages: Sequence[Url], site_wide: Collection[Url]
+    rows: Reads, pages: Sequence[Url], site_wide: Collection[Url]
 ) -> AsyncIterator[tuple[Url, Shown]]:
     """Those of these pages that have images, in order, and what becomes of these."""
     for some in in_groups(pages, GROUP):
-        found = await rows.read_of(NAME, some)
+        found = await rows.read(reads.FeaturesOf(NAME, some))
         for page in some:
             if page in found and found[page].read:
                 yield page, shown(found[page].read, site_wide)

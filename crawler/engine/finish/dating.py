@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from crawler.model.note import BUILDS, DATE_NOTES, UNRELIABLE
 from crawler.model.reasons import Source
 from crawler.model.survey import Doubts
-from crawler.ports import History
+from crawler.ports import History, reads
 from crawler.rules import builds, lastmod
 
 log = logging.getLogger("crawler.engine.finish.dating")
@@ -19,7 +19,7 @@ log = logging.getLogger("crawler.engine.finish.dating")
 
 async def date(history: History, sources: Sequence[Source]) -> None:
     """Chooses the date of every page, and stores which sources are unreliable and why."""
-    evidence, found = await history.evidence(builds.BUILD_SECONDS, builds.OLDER)
+    evidence, found = await history.read(reads.Evidence(builds.BUILD_SECONDS, builds.OLDER))
     before = await history.recall(UNRELIABLE, published=True)
     by_build = {build.origin: why for build in found if (why := builds.why_unreliable(build))}
     unreliable = by_build | {

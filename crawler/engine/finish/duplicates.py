@@ -19,7 +19,7 @@ from crawler.model.visit import Visit
 from crawler.parse import fingerprint
 from crawler.parse.extract import Extract
 from crawler.parse.url import Url
-from crawler.ports import Record
+from crawler.ports import Record, reads
 from crawler.rules.judge import Judge
 from crawler.rules.traps import SOFT_404_PAGES, Traps
 
@@ -42,9 +42,13 @@ async def soft_404s(
     """
     if traps.allows("soft-404"):
         return
-    home = {record.facts.content for url in starts if (record := await pages.record(url)) and record.facts}
+    home = {
+        record.facts.content
+        for url in starts
+        if (record := await pages.read(reads.Record(url))) and record.facts
+    }
     shown: dict[str, frozenset[str]] = {}  # content of a nonexistent page, by its URL
-    for group in await pages.same_content(SOFT_404_PAGES):
+    for group in await pages.read(reads.SameContent(SOFT_404_PAGES)):
         folder = nonexistent_url(group)
         if group.content in home or (folder not in shown and len(shown) >= PROBES):
             continue

@@ -1,0 +1,71 @@
+"""What answers each query of `ports.reads`, and the statement of each stream.
+
+An answer is called within a transaction, with the fields of its query. Those that need more than the database
+are added by `frontier`.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial, update_wrapper
+from typing import Any, Final
+
+from crawler.frontier import (
+    dates,
+    discovery,
+    duplicates,
+    externals,
+    features,
+    ledger,
+    patterns,
+    publications,
+    queries,
+    runs,
+    seeds,
+)
+from crawler.frontier.database import Database
+from crawler.parse.url import Url
+from crawler.ports import reads
+
+Answer = Callable[..., Any]
+
+_ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
+    reads.NewestRun: queries.run,
+    reads.ExitOfRun: runs.exit_of_run,
+    reads.LastPublication: publications.newest,
+    reads.PublishedOutcomes: publications.published_outcomes,
+    reads.Balance: queries.balance,
+    reads.Survey: queries.survey,
+    reads.Tallies: queries.tallies,
+    reads.Sitemaps: seeds.sitemaps,
+    reads.Hosts: queries.host_rows,
+    reads.Traps: patterns.stored_traps,
+    reads.Record: queries.record,
+    reads.CountLinking: queries.count_linking,
+    reads.FirstStart: runs.first_start,
+    reads.LastAnswered: queries.last_answered,
+    reads.Examples: queries.examples,
+    reads.Filtered: discovery.list_filtered,
+    reads.Evidence: dates.evidence,
+    reads.SameContent: duplicates.same_content,
+    reads.PagesOf: queries.rows_of,
+    reads.FeaturesOf: features.read_of,
+    reads.CommonUrls: features.common_urls,
+    reads.Ledger: queries.ledger,
+    reads.CountDueLinks: externals.count_due_links,
+    reads.External: externals.external,
+    reads.CountAnswers: externals.count_answers,
+}
+
+# Without links that are due, which are read in another order, and edges, whose ids are looked up.
+STREAMS: Final[Mapping[type[reads.Stream[Any]], tuple[queries.Stream, Callable[[tuple[Any, ...]], Any]]]] = {
+    reads.Entries: (queries.ENTRIES, queries.entry),
+    reads.KnownUrls: (queries.KNOWN_HERE, lambda row: Url(row[0])),
+    reads.Pages: (queries.PAGE_ROWS, queries.page),
+    reads.Suspects: (queries.SUSPECT_ROWS, queries.suspect),
+    reads.ReadingPages: (features.READING_PAGES, features.reading_page),
+    reads.LedgerRows: (ledger.ROWS, queries.ledger_row),
+}
+
+
+def answers(db: Database) -> dict[type[reads.Query[Any]], Answer]:
+    """What answers each query from a database; a transaction is named after it."""
+    return {kind: update_wrapper(partial(answer, db), answer) for kind, answer in _ANSWERS.items()}
