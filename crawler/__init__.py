@@ -1,7 +1,7 @@
 """sitemap-crawler: crawl a site and publish a sitemap that search engines can trust.
 
-The public API, documented in `docs/use/library.md`; anything not in `__all__` may change. Names are imported on first use, so
-that `sitemap-crawler --help` does not load an HTTP client.
+The public API, documented in `docs/use/library.md`; anything not in `__all__` may change. Names are imported
+on first use, so that `sitemap-crawler --help` does not load an HTTP client.
 """
 
 TYPE_CHECKING = False  # `typing` is slow to import, and signals are not handled yet
@@ -58,7 +58,8 @@ __all__ = [
 _MODULES = {
     "app.job": "Job open_job",
     "engine.crawl": "Ending",
-    "errors": "ConfigError CrawlerError FrontierError NotSubmitted OutputBusy OutputError PublishRefused StartForbidden StartUnreachable StateBusy",
+    "errors": "ConfigError CrawlerError FrontierError NotSubmitted OutputBusy OutputError PublishRefused "
+    "StartForbidden StartUnreachable StateBusy",
     "model.outcome": "Failed Kept Later Listed Moved Unlisted code",
     "model.settlement": "Settlement",
     "settings": "Settings resolve",

@@ -1,6 +1,7 @@
-"""The entry point of the command line. Installs signal handlers before anything else is imported, then runs `cli.main`.
+"""The entry point of the command line: installs signal handlers, imports the rest, then runs `cli.main`.
 
-Results go to stdout, as does a sitemap with `-o -`; everything else goes to stderr. Exit codes are in `errors.Exit`.
+Results go to stdout, as does a sitemap with `-o -`; everything else goes to stderr. Exit codes are in
+`errors.Exit`.
 """
 
 import sys

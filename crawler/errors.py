@@ -1,7 +1,7 @@
 """The exceptions with which the program fails.
 
-A failing page is not an exception but an outcome (see `model`). Each exception has one clear sentence (what, where, what
-to do) and the exit code of the command line::
+A failing page is not an exception but an outcome (see `model`). Each exception has one clear sentence (what,
+where, what to do) and the exit code of the command line::
 
     CrawlerError
     ├── ConfigError        a setting, a flag or a start URL is wrong                     exit 2

@@ -41,7 +41,7 @@ async def repeat(
     *,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
-    chance: Callable[[], float] = random.random,
+    chance: Callable[[], float] = random.random,  # noqa: S311 - spreads the load
 ) -> Exit:
     """Runs until `is_ending`; the exit code of the last run. `every`: seconds; `chance`: from 0 to 1.
 

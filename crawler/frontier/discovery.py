@@ -70,7 +70,7 @@ FROM @rows(id, outcome, detail, settled, {", ".join(_RENEWED)}) WHERE page.id = 
 
 CONCLUDED: Final = "SELECT number FROM run WHERE status = 'concluded'"
 
-# What is found again: the first statement of a pair selects `MovedVisit`, the second one updates `url` for these
+# Found again: the first statement of a pair selects `MovedVisit`, the second one updates `url` for these
 # rows.
 _MOVED: Final = (
     "k.id, coalesce(k.host, r.host), r.depth, coalesce(k.trap, r.trap), coalesce(k.sample, r.sample)"

@@ -1,4 +1,4 @@
-"""What optional features read of pages: URLs with a label, by page and feature. What they mean is up to `app.features`."""
+"""What optional features read of pages: URLs with a label. Their meaning is up to `app.features`."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence

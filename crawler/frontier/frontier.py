@@ -54,7 +54,7 @@ ANY_DEPTH: Final = (1 << 31) - 1
 KEEP_FAILING: Final = 604_800.0  # seconds
 
 
-class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):
+class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: PLR0904 - all roles of a state
     """A `Frontier` on an open database.
 
     `delay`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds

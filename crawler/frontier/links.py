@@ -34,7 +34,7 @@ def may_change_row(visit: Visit, number: int) -> bool:
 
 
 def link_ids(settlement: Settlement, numbers: Mapping[Url, int]) -> tuple[Sequence[int], int]:
-    """The links of a page as its row has them: by number, negative for nofollow; and how many at the front it only names.
+    """The links of a page as its row has them: numbers, negative for nofollow; and how many it only names.
 
     `numbers`: of all visits in `found`, as in `Added`.
     """

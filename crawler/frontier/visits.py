@@ -49,7 +49,7 @@ ON CONFLICT (id) DO UPDATE SET
 
 
 def move(db: Database, moved: Sequence[Any], reopened: int = 0) -> int:
-    """Open or shut the visits of `MovedVisit`; how many are due. `reopened`: 1 for visits after all others."""
+    """Open or shut the visits of `MovedVisit`; how many are due. `reopened`: 1: after all others."""
     if not moved:
         return 0
     rows = db.dialect.given(MovedVisit._fields, moved)

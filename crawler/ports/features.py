@@ -1,4 +1,4 @@
-"""What an optional feature reads of a page, as the judge and the engine see it. `app.features` has the features."""
+"""What an optional feature reads of a page, as the judge sees it. `app.features` has the features."""
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 

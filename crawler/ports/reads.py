@@ -1,8 +1,8 @@
 """The fifth role of the frontier: everything that can be read from the state.
 
-A `Query` has one answer, read in one transaction; a `Stream` may have a row for each URL. They are values, and
-two verbs take them all: `Reads.read` and `Reads.stream`. Reading changes nothing and takes no lock. "This run"
-is the newest one. What changes the state is a verb of the other roles.
+A `Query` has one answer, read in one transaction; a `Stream` may have a row for each URL. They are values,
+and two verbs take them all: `Reads.read` and `Reads.stream`. Reading changes nothing and takes no lock. "This
+run" is the newest one. What changes the state is a verb of the other roles.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence

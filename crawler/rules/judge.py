@@ -44,8 +44,8 @@ LONGEST_TYPE: Final = 100  # characters that are kept of a media type
 
 PDF: Final = b"%PDF-"
 _HTML_STARTS: Final = (
-    b"<!doctype html", b"<html", b"<head", b"<script", b"<iframe", b"<h1", b"<div", b"<font", b"<table", b"<a",
-    b"<style", b"<title", b"<b", b"<body", b"<br", b"<p", b"<!--",
+    b"<!doctype html", b"<html", b"<head", b"<script", b"<iframe", b"<h1", b"<div", b"<font", b"<table",
+    b"<a", b"<style", b"<title", b"<b", b"<body", b"<br", b"<p", b"<!--",
 )  # fmt: skip
 _SNIFFED: Final = 512  # bytes that the standard sniffs (MIME Sniffing, 7.1)
 

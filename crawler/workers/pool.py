@@ -94,7 +94,7 @@ class WorkerPool:
                         self._workers.append(await self._start(share))
                     self._tasks.start_soon(self._watch)
                     self._tasks.start_soon(self._call_back)
-                    # Otherwise pages that wait for their worker would be requested after their slots, in a burst.
+                    # Else pages that wait for their worker would be requested after their slots, in a burst.
                     with anyio.move_on_after(START_TIMEOUT):
                         await self._all_ready.wait()
                     yield self

@@ -2,7 +2,8 @@
 
 A feature is no plug-in: the tuple `FEATURES` of this package names all of them, in the order of what they
 add to an entry. What a feature reads of a page is stored by its name, as URLs with a label, so a new one
-changes no table. Its settings stand with all others in `settings.sections`, its findings in `report.catalogue`.
+changes no table. Its settings stand with all others in `settings.sections`, its findings in
+`report.catalogue`.
 """
 
 from abc import ABC, abstractmethod

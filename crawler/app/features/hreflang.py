@@ -106,13 +106,20 @@ def _member(
         return ClusterMember(code, url, "this code has several URLs", Code.HREFLANG_CONFLICT)
     if url == page.url:
         return ClusterMember(code, url, "the page itself")
+    return ClusterMember(code, url, *_said_of(page, other, is_listed))
+
+
+def _said_of(
+    page: FeatureRow, other: FeatureRow | None, is_listed: Callable[[FeatureRow], bool]
+) -> tuple[str, Code | None]:
+    """The verdict on another page that a page names, and the fault."""
     if other is None or other.outcome == OFFSITE:
-        return ClusterMember(code, url, "on another site, not verified")
+        return "on another site, not verified", None
     if not is_listed(other):
-        return ClusterMember(code, url, f"not listed: {says(other.outcome)}", Code.HREFLANG_TARGET)
+        return f"not listed: {says(other.outcome)}", Code.HREFLANG_TARGET
     if page.url not in valid(other.read).values():
-        return ClusterMember(code, url, "does not name this page", Code.HREFLANG_NO_RETURN)
-    return ClusterMember(code, url, "names this page, too")
+        return "does not name this page", Code.HREFLANG_NO_RETURN
+    return "names this page, too", None
 
 
 def _own_code(page: FeatureRow, links: Mapping[str, Url], others: Mapping[Url, FeatureRow]) -> str | None:

@@ -36,7 +36,7 @@ class PostgresFrontier(DatabaseFrontier):
     `clock`: seconds since the epoch; the database's own unless a test has another.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - by name; `app.state` has the settings
         self,
         state: str,
         *,

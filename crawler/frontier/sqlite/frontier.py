@@ -34,7 +34,7 @@ CHUNK: Final = 2_000  # rows to read at a time
 class SqliteFrontier(DatabaseFrontier):
     """A `Frontier` in one file."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - by name; `app.state` has the settings
         self,
         path: str,
         *,
