@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from crawler.cli.options import HEADINGS
-from crawler.parse.tracking import TRACKING
+from crawler.parse.normalise import TRACKING
 from crawler.settings.option import Setting
 from crawler.settings.page_rules import KEYS, PageRule
 from crawler.settings.sections import keys

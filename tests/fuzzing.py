@@ -26,7 +26,7 @@ from crawler.parse.refresh import parse_refresh
 from crawler.parse.robots_txt import parse
 from crawler.parse.url import Url
 from crawler.report.printable import printable
-from crawler.rules import trap_patterns
+from crawler.rules import traps
 from crawler.rules.judge import Judge, JudgeRules
 from crawler.sitemap import read
 from crawler.sitemap.validate.file import Check
@@ -52,8 +52,8 @@ def url(data: bytes) -> None:
         assert urls.origin(found) + urls.target(found) == found
         assert "@" not in urls.netloc(found)
         assert "#" not in found
-        trap_patterns.obvious(found, 1)
-        trap_patterns.pattern_of(found)
+        traps.obvious(found, 1)
+        traps.pattern_of(found)
 
 
 def headers(data: bytes) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 import crawler
-from crawler.rules import trap_patterns as spaces
+from crawler.rules import traps as spaces
 from crawler.settings.values import compile_pattern
 from tests.regex_work import MOST, Counting, Hostile
 
@@ -127,7 +127,7 @@ def hardest(pattern: re.Pattern[Any], *, scans: bool, rounds: int = 6) -> tuple[
 def test_patterns_are_found() -> None:
     found = {**patterns("parse"), **patterns("rules")}
     assert len(found) > 40
-    assert "crawler.rules.trap_patterns._CALENDAR_PATH[0]" in found
+    assert "crawler.rules.traps._CALENDAR_PATH[0]" in found
     assert any(name.startswith("crawler.parse.fingerprint._") for name in found)
 
 

@@ -10,7 +10,7 @@ from crawler.app.starts import normaliser, start_url
 from crawler.app.state import address_of, name_of
 from crawler.errors import ConfigError
 from crawler.frontier.postgres.address import Address
-from crawler.model.stored_crawl import StoredCrawl
+from crawler.model.progress import StoredCrawl
 from crawler.settings.sections import Settings
 from crawler.sitemap.tree import is_web
 

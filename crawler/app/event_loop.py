@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from typing import TypeVar
 
-from crawler.workers.garbage import tune_collector
+from crawler.workers.child import tune_collector
 
 T = TypeVar("T")
 

@@ -41,9 +41,9 @@ from crawler.rules.logout import ends_session
 from crawler.rules.page_rules import PageRules
 from crawler.rules.scope import SiteScope
 from crawler.rules.traps import Traps
+from crawler.settings.load import changed
 from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
-from crawler.settings.shown import changed
 from crawler.sitemap.publish.publish import STDOUT
 from crawler.workers.pool import Coordinator, WorkerPool
 

@@ -11,9 +11,8 @@ from typing import Final
 from crawler.errors import ConfigError
 from crawler.fetch.bad_ports import BAD_PORTS
 from crawler.parse import url as urls
-from crawler.parse.normalise import Normaliser
+from crawler.parse.normalise import TRACKING, Normaliser
 from crawler.parse.publish_base import PublishBase
-from crawler.parse.tracking import TRACKING
 from crawler.parse.url import Url
 from crawler.settings.sections import Settings
 

@@ -8,7 +8,7 @@ import click
 from crawler.app import database
 from crawler.cli.output import wants_json
 from crawler.errors import ConfigError, Exit
-from crawler.model.stored_crawl import StoredCrawl
+from crawler.model.progress import StoredCrawl
 from crawler.report.formatting import counted, second, size
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings

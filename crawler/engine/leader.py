@@ -19,7 +19,7 @@ from crawler.model.seed import Seed
 from crawler.model.trap import Trap
 from crawler.model.visit import Visit
 from crawler.ports import Frontier, reads
-from crawler.rules import trap_patterns
+from crawler.rules import traps
 
 log = logging.getLogger("crawler.crawl")
 
@@ -93,7 +93,7 @@ class Leader:
             self.depth = (self.depth or 0) + 1
             return True
         self.depth = self.deepest
-        if not await self.frontier.shorten(trap_patterns.DEEPEST):
+        if not await self.frontier.shorten(traps.DEEPEST):
             return False
         await self._check_filtered_again()
         return True

@@ -1,6 +1,6 @@
 """The dates of pages: counts over headers, pages and earlier runs, and the lastmod of each page.
 
-The rules are in `rules.lastmod`, `rules.builds` and `rules.record`. Each function is called within a
+The rules are in `rules.lastmod` and `rules.record`. Each function is called within a
 transaction.
 """
 

@@ -1,6 +1,6 @@
 """The patterns of URLs that may be crawler traps: which URLs they have, counts, and reported traps.
 
-`rounds` decides when their URLs are fetched; `rules.trap_patterns` recognises patterns. The leader decides on
+`rounds` decides when their URLs are fetched; `rules.traps` recognises patterns. The leader decides on
 patterns and begins rounds; other members refresh what they cached.
 """
 

@@ -1,4 +1,4 @@
-"""How far a run has come, and who works on it: what `status` shows."""
+"""How far a run has come, and who works on it: what `status` shows; the crawls of a database."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -42,3 +42,16 @@ class Progress(NamedTuple):
         """Seconds since a member on that machine worked on the run; if none ever did, since any did."""
         here = [member.silent for member in self.members or () if member.host == host]
         return min(here) if here else self.silent
+
+
+class StoredCrawl(NamedTuple):
+    """A crawl in a database, with its newest run, as a list of them shows it."""
+
+    name: str
+    schema: str
+    bytes: int  # of its tables and indexes
+    version: int | None  # of its tables; None: not to be read by this user
+    members: int = 0  # at work
+    run: int | None = None  # None: no run has begun
+    status: str | None = None  # as in the view `runs`
+    started: float | None = None  # seconds since the epoch

@@ -10,9 +10,8 @@ from crawler.model.reasons import Why
 class RobotsFile:
     """The result of fetching /robots.txt (RFC 9309 2.3.1)."""
 
-    status: (
-        str  # "rules": they are in `text` · "none": all allowed · "down", "unreachable": nothing is allowed
-    )
+    # "rules": they are in `text` · "none": all allowed · "down", "unreachable": nothing is allowed
+    status: str
     text: bytes = b""
     detail: str = ""
     fetched: float = 0.0  # seconds since the epoch

@@ -32,9 +32,6 @@ class Trap:
 
     def __str__(self) -> str:
         hint = f" ({self.flag} crawls it)" if self.flag else ""
-        shown = (
-            self.example
-            if len(self.example) <= LONGEST_EXAMPLE
-            else self.example[: LONGEST_EXAMPLE - 1] + "…"
-        )
+        is_short = len(self.example) <= LONGEST_EXAMPLE
+        shown = self.example if is_short else self.example[: LONGEST_EXAMPLE - 1] + "…"
         return f"{SAYS[self.kind]}: {self.pattern}, as in {shown}{hint}"

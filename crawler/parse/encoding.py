@@ -8,12 +8,14 @@ is not part of the Encoding Standard and never used. Pure and total.
 import re
 from codecs import IncrementalEncoder
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
+from unicodedata import normalize
 
 import webencodings
 
-from crawler.parse import iso_2022_jp
 from crawler.parse.headers import content_type
 
 PRESCAN: Final = 1024  # first bytes of a page, in which a whole meta element has to be
@@ -33,6 +35,13 @@ _XML: Final = re.compile(
     rb"""<\?xml[\t\n\x0c\r ][^>]*?encoding[\t\n\r ]*=[\t\n\r ]*["']([A-Za-z0-9._:-]+)["']"""
 )
 _CHARSET: Final = re.compile(rb"charset", re.IGNORECASE)
+
+ASCII, ROMAN, JIS0208 = b"\x1b(B", b"\x1b(J", b"\x1b$B"
+"""The states, each as the escape sequence that begins it."""
+
+REFUSED: Final = frozenset("\x0e\x0f\x1b")  # they would switch the state of a decoder (step 3)
+_ROMAN: Final = {"\xa5": b"\\", "\u203e": b"~"}
+_VOICED: Final = {"\uff9e": "\u309b", "\uff9f": "\u309c"}  # where compatibility normalisation combines
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +94,9 @@ def spell_query(href: str, name: str) -> str:
 def _spell_iso_2022_jp(href: str) -> str:
     """The only encoding in which some ASCII characters are errors, so an ASCII query is encoded as well."""
     path, mark, query = href.partition("?")
-    if query.isascii() and iso_2022_jp.REFUSED.isdisjoint(query):
+    if query.isascii() and REFUSED.isdisjoint(query):
         return href
-    coded = iso_2022_jp.encode(query)
+    coded = encode_iso_2022_jp(query)
     return (
         path
         + mark
@@ -259,3 +268,55 @@ def _attribute_value(head: bytes, at: int, name: bytes) -> tuple[bytes, bytes, i
     while at < len(head) and head[at] not in WHITESPACE_BYTES + b">":
         at += 1
     return name, head[start:at].lower(), at
+
+
+def encode_iso_2022_jp(text: str) -> Iterator[bytes | int]:
+    """The bytes by the Encoding Standard (12.2.2), and the code point of each error.
+
+    Python's `iso2022_jp` passes escape characters through, lacks half-width katakana and uses an older table.
+    """
+    state = ASCII
+    for char in text:
+        wanted, coded = _step(char, state)
+        if wanted != state:
+            yield wanted
+            state = wanted
+        yield coded
+    if state != ASCII:
+        yield ASCII
+
+
+def _step(char: str, state: bytes) -> tuple[bytes, bytes | int]:
+    """The state in which a character is encoded, and its bytes."""
+    if char in REFUSED:
+        return (ROMAN if state == ROMAN else ASCII), 0xFFFD
+    if state == ROMAN and char.isascii() and char not in "\\~":
+        return ROMAN, char.encode()
+    if char.isascii():
+        return ASCII, char.encode()
+    if char in _ROMAN:
+        return ROMAN, _ROMAN[char]
+    if coded := _jis0208().get(_full_width(char)):
+        return JIS0208, coded
+    return (ASCII if state == JIS0208 else state), ord(char)
+
+
+def _full_width(char: str) -> str:
+    if char == "\u2212":
+        return "\uff0d"
+    if "\uff61" <= char <= "\uff9f":
+        return _VOICED.get(char) or normalize("NFKC", char)
+    return char
+
+
+@lru_cache(maxsize=1)
+def _jis0208() -> dict[str, bytes]:
+    """The part of the standard's index jis0208 that ISO-2022-JP can encode, built from windows-31j."""
+    index: dict[str, bytes] = {}
+    for pointer in range(94 * 94):
+        lead, trail = divmod(pointer, 188)
+        shift_jis = bytes([lead + (0x81 if lead < 0x1F else 0xC1), trail + (0x40 if trail < 0x3F else 0x41)])
+        with suppress(UnicodeDecodeError):
+            row, cell = divmod(pointer, 94)
+            index.setdefault(shift_jis.decode("cp932"), bytes([row + 0x21, cell + 0x21]))
+    return index

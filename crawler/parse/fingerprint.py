@@ -38,9 +38,8 @@ _DATES: Final = re.compile(
     re.IGNORECASE,
 )
 _BLANKS: Final = (b"\t", b"\x0b", b"\x0c", b"\r", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
-_ARROWS: Final = re.compile(
-    "[\u2190-\u21ff\u25a0-\u25ff\u2b00-\u2bff]"
-)  # they mark the column by which a list is sorted
+# They mark the column by which a list is sorted.
+_ARROWS: Final = re.compile("[\u2190-\u21ff\u25a0-\u25ff\u2b00-\u2bff]")
 _DOUBLE: Final = re.compile(rb"  +")
 _WIDE_BLANKS: Final = tuple(
     (lead, re.compile(lead + rest))

@@ -21,19 +21,9 @@ LONG_WORD: Final = 20  # characters
 # Every repetition is bounded, against pages built to cause backtracking.
 _NUMBER: Final = r"(?<![\d.,])\d(?:[\d.,']{0,20}\d)?[kKmM]?"
 _NOUNS: Final = [
-    "view",
-    "visit",
-    "visitor",
-    "hit",
-    "read",
-    "reader",
-    "user",
-    "guest",
-    "people",
-    "download",
-    "like",
+    "view", "visit", "visitor", "hit", "read", "reader", "user", "guest", "people", "download", "like",
     "share",
-]
+]  # fmt: skip
 _COUNTERS: Final = ("page", *_NOUNS, *(f"{noun}s" for noun in _NOUNS))
 _MAKERS: Final = ["generated", "rendered", "served", "executed", "processed", "compiled", "cached", "loaded"]
 _COUNTED: Final = rf"(?:page\s{{0,3}})?(?:{'|'.join(f'{noun}s?' for noun in _NOUNS)})"
@@ -70,17 +60,9 @@ _CLOCKS: Final = b"0:00:00"
 _LATELY: Final = (b" ago", b"just now")
 _MAKES: Final = tuple(word.encode() for word in _MAKERS)
 _STAMPS: Final = (
-    *_MAKES,
-    "©".encode(),
-    b"(c)",
-    b"copyright",
-    b" time",
-    b"today is",
-    b"page load",
-    b"page gener",
-    b"page render",
-    b"request",
-)
+    *_MAKES, "©".encode(), b"(c)", b"copyright", b" time", b"today is", b"page load", b"page gener",
+    b"page render", b"request",
+)  # fmt: skip
 _SIGNS: Final = (_CLOCKS, *_LATELY, *_STAMPS)
 _HEADS: Final = tuple(noun.encode() for noun in ("page", *_NOUNS) if noun not in {"visitor", "reader"})
 _COUNTS_END: Final = frozenset(b"0km")  # the end of a number before a noun that is counted

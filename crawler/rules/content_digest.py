@@ -14,7 +14,7 @@ from crawler.model.reasons import Source
 from crawler.parse import fingerprint
 from crawler.parse import url as urls
 from crawler.rules.duplicates import names_folder, stem
-from crawler.rules.trap_patterns import calendar_of
+from crawler.rules.traps import calendar_of
 
 # One of so many pages is always fingerprinted: they expose headers that change while the text does not.
 FINGERPRINTED_SHARE: Final = 8

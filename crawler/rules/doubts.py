@@ -87,9 +87,8 @@ def _elsewhere(survey: Survey) -> Iterator[str]:
     if count * 2 > pages and (count >= MANY_CANONICALS or not listed):
         yield (
             f"{count:,} of {max(count, pages):,} {'page names' if count == 1 else 'pages name'} {name} as "
-            "canonical: if this is a copy of that site, "
-            f"--publish-base {name} publishes it under that address; --no-rule canonical ignores the "
-            "canonical links."
+            f"canonical: if this is a copy of that site, --publish-base {name} publishes it under that "
+            "address; --no-rule canonical ignores the canonical links."
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from crawler.parse.url import Url, origin
-from crawler.rules.trap_patterns import PARAMETERS, calendar_of
+from crawler.rules.traps import PARAMETERS, calendar_of
 
 KNOWN_SORT_ORDER: Final = ""  # in place of the names of parameters that are known to be sort orders
 _INDEX: Final = re.compile(r"(?:index|default)\.[^/]*", re.IGNORECASE)

@@ -37,11 +37,8 @@ HOST_IS_DEAD: Final = frozenset({Cause.DNS, Cause.ADDRESS, Cause.CONNECT, Cause.
 
 FINAL: Final = frozenset({Cause.DNS, Cause.TLS, Cause.ADDRESS})
 """Causes that another request would meet again."""
-ANSWER_BY_CLASS: Final = {
-    2: Answer.OK,
-    4: Answer.CLIENT_ERROR,
-    5: Answer.SERVER_ERROR,
-}  # by the first digit of a status
+# By the first digit of a status.
+ANSWER_BY_CLASS: Final = {2: Answer.OK, 4: Answer.CLIENT_ERROR, 5: Answer.SERVER_ERROR}
 
 
 def asks_for_less(reply: Reply) -> bool:

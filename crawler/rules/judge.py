@@ -30,12 +30,13 @@ from crawler.parse.url import Url
 from crawler.ports.features import PageFeature, SeenPage
 from crawler.rules import content_digest, duplicates, lastmod, rendering, retry_after
 from crawler.rules.record import first_date
-from crawler.rules.trap_patterns import calendar_of
+from crawler.rules.traps import calendar_of
 
 LISTABLE_TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
+# Reasons that come from the scope or from other pages, not from the page itself.
 SCOPED: Final = frozenset(
     {Why.EXCLUDED, Why.NO_LIST, Why.SCHEME, Why.TOO_LONG, Why.TRAP, Why.SOFT_404, Why.DUPLICATE}
-)  # reasons that come from the scope or from other pages, not from the page itself
+)
 PAGE_STATUSES: Final = frozenset({200, 203})  # 203: modified by a proxy (RFC 9110 15.3.4)
 
 SHELL_TEXT: Final = 200  # characters; a page with less text and no links needs scripts
@@ -167,12 +168,8 @@ class Judge:
             markup = self.markup(lease, reply, now)
             page = markup.read() if markup else Page(url)
         stated = lastmod.from_page(page.dates, now) if page.dates else None
-        return self._html(
-            url,
-            reply,
-            self._dated(facts._replace(stated=stated, content=page.content, title=page.title)),
-            page,
-        )
+        facts = facts._replace(stated=stated, content=page.content, title=page.title)
+        return self._html(url, reply, self._dated(facts), page)
 
     def _dated(self, facts: Facts) -> Facts:
         date = first_date(self._rules.date_sources, facts.header, facts.stated)
@@ -183,9 +180,7 @@ class Judge:
         canonical = self._canonical(self._header_canonicals(url, reply))
         named = (canonical,) if canonical else ()
         links = Links(named)
-        facts = facts._replace(
-            canonical=_other(url, canonical),
-        )
+        facts = facts._replace(canonical=_other(url, canonical))
         if essence not in self._rules.types:
             outcome: Outcome = Unlisted(Why.TYPE, essence)
         else:

@@ -8,13 +8,13 @@ end. The date of one page is then chosen by `record`. Pure.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from crawler.model.reasons import Source
 from crawler.model.reply import Headers
-from crawler.model.survey import Evidence
+from crawler.model.survey import Build, Evidence
 from crawler.parse.dates import http_date, read_w3c
 
 FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
@@ -31,6 +31,16 @@ DATE_SOURCES: Final[Mapping[str, tuple[Source, ...]]] = {
 _SPACED: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
+
+BUILD_SECONDS: Final = 600  # seconds that a build takes
+BUILD_SHARE: Final = 90  # percent of the dates of an origin that are within the window
+LEAST_BUILT_PAGES: Final = 5  # pages: fewer may have been edited by hand in that time
+# Seconds, 36 hours: a date without a time may be this much earlier than the moment it means.
+OLDER_THAN_BUILD: Final = 129_600
+MOST_WINDOWS: Final = 20  # windows remembered for each origin
+
+BuildWindows: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
+"""By origin: first and last moment of each known build, in seconds since the epoch."""
 
 
 def credible(at: datetime, now: datetime) -> bool:
@@ -85,3 +95,41 @@ def mass_change(evidence: Evidence) -> str | None:
     if 2 * evidence.changed > evidence.known:
         return f"the content changed on {evidence.changed:,} of {evidence.known:,} pages at once"
     return None
+
+
+def is_build(found: Build) -> bool:
+    """Whether nearly all dates of an origin are within one build: a deployment that rewrote all files.
+
+    A single page cannot show it. If most pages state older dates, the header dates the build, not the pages.
+    """
+    return found.within >= LEAST_BUILT_PAGES and 100 * found.within >= BUILD_SHARE * found.dated
+
+
+def why_build(found: Build) -> str | None:
+    """Why headers are not trusted; None if they are. Pages that state the same dates were really edited."""
+    if not is_build(found) or 2 * found.older <= found.stating:
+        return None
+    return (
+        f"{found.within:,} of {found.dated:,} dates are within ten minutes, as after a build, "
+        f"and {found.older:,} of {found.stating:,} pages that state a date state an older one"
+    )
+
+
+def build_note(found: Build) -> str | None:
+    """A remark on headers that are trusted but may be the time of a build; None if there is none."""
+    if not is_build(found) or found.stating:
+        return None
+    within = f"{found.within:,} of {found.dated:,}"
+    return f"the dates of {found.origin} look like one build: {within} are within ten minutes"
+
+
+def remembered_builds(windows: BuildWindows, found: Sequence[Build]) -> dict[str, list[tuple[int, int]]]:
+    """Earlier builds and the new ones: pages that were not rebuilt since still have the earlier date."""
+    known = {origin: list(some) for origin, some in windows.items()}
+    for build in found:
+        some = known.setdefault(build.origin, [])
+        if not any(first <= build.first and build.last <= last for first, last in some):
+            some[:] = [(first, last) for first, last in some if first < build.first or last > build.last]
+            some.append((build.first, build.last))
+            del some[:-MOST_WINDOWS]
+    return known

@@ -10,16 +10,10 @@ from typing import Final
 from crawler.model.reply import Headers
 from crawler.parse.dates import http_date
 
-QUICK: Final = 5.0
-"""Seconds that a task waits before its own retry, at most."""
-
+QUICK: Final = 5.0  # seconds that a task waits before its own retry, at most
 TOO_MANY: Final = 429
-
-OVERLOADED: Final = frozenset({429, 503})
-"""Statuses of an overloaded server (RFC 6585 4, RFC 9110 15.6.4)."""
-
-PASSING: Final = frozenset({429, 500, 502, 503, 504})
-"""Statuses of failures that may be temporary."""
+OVERLOADED: Final = frozenset({429, 503})  # statuses of an overloaded server (RFC 6585 4, RFC 9110 15.6.4)
+PASSING: Final = frozenset({429, 500, 502, 503, 504})  # statuses of failures that may be temporary
 
 
 def retry_after(headers: Headers, now: datetime) -> float | None:

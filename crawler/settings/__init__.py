@@ -19,20 +19,6 @@ from crawler.settings.sections import (
 )
 
 __all__ = [
-    "Dates",
-    "Guard",
-    "Http",
-    "Log",
-    "Output",
-    "Pace",
-    "PageRule",
-    "Render",
-    "Rules",
-    "Scope",
-    "Settings",
-    "State",
-    "Urls",
-    "Verdicts",
-    "checked",
-    "resolve",
-]
+    "Dates", "Guard", "Http", "Log", "Output", "Pace", "PageRule", "Render", "Rules", "Scope", "Settings",
+    "State", "Urls", "Verdicts", "checked", "resolve",
+]  # fmt: skip

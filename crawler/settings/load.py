@@ -5,7 +5,7 @@ similar name.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -66,6 +66,15 @@ def checked(settings: Settings) -> Settings:
     if not isinstance(settings, Settings):
         raise ConfigError("Settings: must be a crawler.Settings.")
     return _assemble({given.key.field: _accept(given) for given in _from_settings(settings)})
+
+
+def changed(settings: Settings) -> Sequence[tuple[str, str]]:
+    """Name and value of each setting that is not the default, for a report: without secrets."""
+    return [
+        (key.name, MASK if key.option.secret else masked(key.option.kind.show(value)))
+        for key in keys()
+        if (value := getattr(getattr(settings, key.section), key.field)) != key.default
+    ]
 
 
 def _accept(given: RawValue) -> Origin:

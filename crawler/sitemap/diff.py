@@ -48,9 +48,8 @@ class Comparison:
         )
         self._db.executescript(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384; PRAGMA "
-            "temp_store = FILE;"
-            "CREATE TABLE old (url TEXT PRIMARY KEY, lastmod TEXT) WITHOUT ROWID;"
-            "CREATE TABLE new (url TEXT PRIMARY KEY, lastmod TEXT) WITHOUT ROWID;"
+            "temp_store = FILE;CREATE TABLE old (url TEXT PRIMARY KEY, lastmod TEXT) WITHOUT ROWID;CREATE "
+            "TABLE new (url TEXT PRIMARY KEY, lastmod TEXT) WITHOUT ROWID;"
         )
         return self
 

@@ -21,10 +21,8 @@ from crawler.sitemap.sniff import LONGEST_LOC, SNIFFED, is_json, is_web_page, re
 _BARE_AMPERSAND: Final = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});)")
 _TAIL: Final = len(b"&#x10FFFF;")
 _CDATA: Final = (b"<![CDATA[", b"]]>")  # the end of text, and the end of CDATA
-_BEGUN: Final = (
-    re.compile(rb"[&<]"),
-    re.compile(rb"\]"),
-)  # start of a token that a chunk may cut, for each of the two
+# Start of a token that a chunk may cut, for each of the two.
+_BEGUN: Final = (re.compile(rb"[&<]"), re.compile(rb"\]"))
 _DECLARATION: Final = b"<?xml "
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
 _ABSOLUTE: Final = re.compile(rb"https?://", re.IGNORECASE)
@@ -169,9 +167,8 @@ def _peek(chunks: Iterable[bytes]) -> tuple[bytes, Iterator[bytes]]:
             break
 
     def again() -> Iterator[bytes]:
-        yield head.removeprefix(b"\xef\xbb\xbf").lstrip(
-            b"\t\n\r "
-        )  # XML must not begin with whitespace, but many files do
+        # XML must not begin with whitespace, but many files do.
+        yield head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\t\n\r ")
         yield from rest
 
     return head, again()

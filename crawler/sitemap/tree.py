@@ -22,11 +22,8 @@ CHUNK: Final = 65_536  # bytes
 # An index and its sitemaps: the protocol has no more, and `validate` and `diff` read no more.
 LEVELS: Final = 2
 NESTED: Final = 500  # sitemaps that a crawl reads all the same from indexes that an index names
-ROOM_BY_LEVEL: Final = (
-    MAX_ENTRIES,
-    MAX_ENTRIES,
-    NESTED,
-)  # sitemaps that a crawl reads, by the number of indexes above them
+# Sitemaps that a crawl reads, by the number of indexes above them.
+ROOM_BY_LEVEL: Final = (MAX_ENTRIES, MAX_ENTRIES, NESTED)
 ENTRY_POINTS: Final = tuple(
     f"sitemap.{suffix}{gz}" for suffix in ("xml", "txt", "jsonl") for gz in (".gz", "")
 )

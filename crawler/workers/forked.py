@@ -20,7 +20,7 @@ from typing import Final, NoReturn
 import anyio
 
 from crawler.workers.channel import Channel
-from crawler.workers.garbage import tune_collector
+from crawler.workers.child import tune_collector
 from crawler.workers.spawn import Child
 
 POLL: Final = 0.005  # seconds between two looks whether a process has exited

@@ -32,9 +32,8 @@ PARSE_TRIES: Final = 3  # for a page that crashes the parser
 CHILDREN: Final = 1  # processes at most: each may use as much memory as the rest of the crawl
 LARGE_PAGE: Final = 1_000_000  # bytes of a page from which free memory is returned to the system first
 CHILD_EXIT_TIMEOUT: Final = 5.0  # seconds to wait for the exit code of a child that closed its socket
-OUT_OF_TIME: Final = (
-    -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else None
-)  # exit code of a child that used up its CPU time; Windows has no such limit
+# Exit code of a child that used up its CPU time; Windows has no such limit.
+OUT_OF_TIME: Final = -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else None
 LONGEST_ERROR: Final = 200  # characters of the child's error message
 LONGEST_ANSWER: Final = 64_000_000  # bytes
 PARSER_MEMORY: Final = 1 << 30  # bytes of address space for a child

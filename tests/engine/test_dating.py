@@ -26,7 +26,7 @@ from crawler.model.survey import Build, Evidence
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.ports import reads
-from crawler.rules import builds
+from crawler.rules import lastmod
 from crawler.rules.lastmod import DATE_SOURCES, mass_change, why_unreliable
 from crawler.settings.sections import Settings
 from tests.rules.test_lastmod import crawl
@@ -220,8 +220,8 @@ def test_dates_within_one_window_are_a_build(
     dated: int, within: int, stating: int, older: int, unreliable: bool, noted: bool
 ) -> None:
     found = Build(SITE, dated, 0, 600, within, stating, older)
-    assert (builds.why_unreliable(found) is not None) is unreliable
-    assert (builds.note(found) is not None) is noted
+    assert (lastmod.why_build(found) is not None) is unreliable
+    assert (lastmod.build_note(found) is not None) is noted
 
 
 @given(st.lists(st.integers(0, 3_000), max_size=60))
@@ -234,12 +234,12 @@ def test_window_with_most_dates_is_found(moments: list[int]) -> None:
         for lease in (await site.frontier.lease(100)).leases:
             at = datetime.fromtimestamp(START + moments[int(lease.visit.url.rpartition("/")[2])], UTC)
             await site.frontier.settle([Settlement(lease, Verdict(Listed(), Facts(200, header=at)))])
-        _, some = await site.frontier.read(reads.Evidence(builds.BUILD_SECONDS, builds.OLDER))
+        _, some = await site.frontier.read(reads.Evidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD))
         await site.frontier.close()
         return some[0] if some else None
 
     build = anyio.run(found)
-    counts = [sum(first <= at <= first + builds.BUILD_SECONDS for at in moments) for first in moments]
+    counts = [sum(first <= at <= first + lastmod.BUILD_SECONDS for at in moments) for first in moments]
     assert (build.within if build else 0) == max(counts, default=0)
     if build:
         assert build.dated == len(moments)
@@ -249,14 +249,14 @@ def test_window_with_most_dates_is_found(moments: list[int]) -> None:
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, builds.BUILD_SECONDS)), max_size=40))
+@given(st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, lastmod.BUILD_SECONDS)), max_size=40))
 def test_number_of_remembered_builds_is_bounded(spans: list[tuple[int, int]]) -> None:
     known: dict[str, list[tuple[int, int]]] = {}
     for first, length in spans:
-        known = builds.remembered(known, [Build(SITE, 9, first, first + length, 9, 9, 9)])
+        known = lastmod.remembered_builds(known, [Build(SITE, 9, first, first + length, 9, 9, 9)])
         assert any(start <= first and first + length <= end for start, end in known[SITE])
     some = known.get(SITE, [])
-    assert len(some) <= builds.MOST_WINDOWS
+    assert len(some) <= lastmod.MOST_WINDOWS
     assert not [
         one for one in some for other in some if one != other and other[0] <= one[0] and one[1] <= other[1]
     ]

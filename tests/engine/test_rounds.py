@@ -20,7 +20,7 @@ from crawler.cli.demo.site import CannedResponse, Site
 from crawler.engine.crawl import Ending
 from crawler.model.trap import Trap
 from crawler.ports import reads
-from crawler.rules import trap_patterns, traps
+from crawler.rules import traps
 from tests.engine.conftest import SMALL
 from tests.engine.test_crawl import settings
 from tests.frontier.test_nothing_lost import MAIN, ROOT, sitemaps
@@ -287,9 +287,7 @@ async def test_redirect_chain_is_counted_from_nearest_link(
 
 async def test_depth_trap_uses_shortest_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow path of few links and a fast path of many lead to the same pages; only the second makes them too deep."""
-    for module in (trap_patterns, traps):
-        monkeypatch.setattr(module, "DEEPEST", 8)
-
+    monkeypatch.setattr(traps, "DEEPEST", 8)
     overtaken = threading.Event()
 
     def slow(_: Any) -> CannedResponse:

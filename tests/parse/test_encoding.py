@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.parse import encoding, iso_2022_jp
+from crawler.parse import encoding
 from crawler.parse.encoding import Sniffed
 
 
@@ -70,7 +70,7 @@ def test_queries_are_encoded_in_iso_2022_jp_as_in_the_standard(query: str, spell
 
 @given(st.text(max_size=20))
 def test_iso_2022_jp_round_trip(text: str) -> None:
-    coded = b"".join(piece for piece in iso_2022_jp.encode(text) if isinstance(piece, bytes))
+    coded = b"".join(piece for piece in encoding.encode_iso_2022_jp(text) if isinstance(piece, bytes))
     assert not coded or coded.isascii()
     assert (
         coded.count(b"\x1b") == 0

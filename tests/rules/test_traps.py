@@ -7,8 +7,16 @@ from hypothesis import strategies as st
 from crawler.model.outcome import Pattern
 from crawler.model.trap import SAYS, Trap
 from crawler.parse.url import Url
-from crawler.rules.trap_patterns import DEEPEST, calendar_of, obvious, pattern_of
-from crawler.rules.traps import FIRST_BATCH, MAX_REPORTED, Traps, due
+from crawler.rules.traps import (
+    DEEPEST,
+    FIRST_BATCH,
+    MAX_REPORTED,
+    Traps,
+    calendar_of,
+    due,
+    obvious,
+    pattern_of,
+)
 
 SITE = "https://a.example"
 

@@ -20,12 +20,11 @@ from crawler.model.facts import Entry
 from crawler.model.protocol import NAMESPACE
 from crawler.parse.dates import read_w3c
 from crawler.parse.url import Url
-from crawler.sitemap.validate import ampersands
 from crawler.sitemap.validate import file as check_module
 from crawler.sitemap.validate import xml as markup
-from crawler.sitemap.validate.ampersands import Ampersands
 from crawler.sitemap.validate.file import Check
 from crawler.sitemap.validate.findings import WARNINGS, FaultCode
+from crawler.sitemap.validate.xml import Ampersands
 from crawler.sitemap.write.writer import Style, Writer
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -252,7 +251,7 @@ def test_no_ampersand_is_bare_after_escaping(body: bytes) -> None:
     escaped, bare = Ampersands()(b"<a>" + body)
     assert Ampersands()(escaped) == (escaped, [])
     assert len(escaped) == len(body) + 3 + 4 * len(bare)
-    at = ampersands.whole(body)
+    at = markup.whole(body)
     parts = Ampersands()
     assert parts(b"<a>" + body[:at])[0] + parts(body[at:])[0] == escaped
 

@@ -1,7 +1,7 @@
 """Chooses the dates at the end of a complete crawl, over all pages: which headers and which changes are
 reliable.
 
-The rules are in `rules.lastmod` and `rules.builds`, the data in the frontier. Later runs use the conclusions
+The rules are in `rules.lastmod`, the data in the frontier. Later runs use the conclusions
 only if this run is published: a refused or abandoned run changes no dates.
 """
 
@@ -12,24 +12,26 @@ from crawler.model.note import BUILDS, DATE_NOTES, UNRELIABLE
 from crawler.model.reasons import Source
 from crawler.model.survey import Doubts
 from crawler.ports import History, reads
-from crawler.rules import builds, lastmod
+from crawler.rules import lastmod
 
 log = logging.getLogger("crawler.engine.finish.dating")
 
 
 async def date(history: History, sources: Sequence[Source]) -> None:
     """Chooses the date of every page, and stores which sources are unreliable and why."""
-    evidence, found = await history.read(reads.Evidence(builds.BUILD_SECONDS, builds.OLDER))
+    evidence, found = await history.read(reads.Evidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD))
     before = await history.recall(UNRELIABLE, published=True)
-    by_build = {build.origin: why for build in found if (why := builds.why_unreliable(build))}
+    by_build = {build.origin: why for build in found if (why := lastmod.why_build(build))}
     unreliable = by_build | {
         it.origin: why for it in evidence if (why := lastmod.why_unreliable(it, before.get(it.origin)))
     }
     changes = {it.origin: why for it in evidence if (why := lastmod.mass_change(it))}
-    windows = builds.remembered(
+    windows = lastmod.remembered_builds(
         await history.recall(BUILDS, published=True), [build for build in found if build.origin in by_build]
     )
-    notes = [note for build in found if build.origin not in unreliable and (note := builds.note(build))]
+    notes = [
+        note for build in found if build.origin not in unreliable and (note := lastmod.build_note(build))
+    ]
     notes = notes if Source.HEADER in sources else []
     notes += [
         f"content changes on {origin} are not used as dates in this run: {why}"
@@ -45,5 +47,5 @@ async def date(history: History, sources: Sequence[Source]) -> None:
     await history.remember(DATE_NOTES, notes)
 
 
-def _listed(windows: builds.Windows) -> tuple[tuple[str, int, int], ...]:
+def _listed(windows: lastmod.BuildWindows) -> tuple[tuple[str, int, int], ...]:
     return tuple((origin, first, last) for origin, some in windows.items() for first, last in some)

@@ -104,8 +104,7 @@ def _check_failed(guard: Guard, crawled: CrawlResult) -> None:
     if count >= FEWEST_FAILURES and count > fetched_urls * guard.max_failed:
         raise PublishRefused(
             f"Of {fetched_urls:,} fetched pages, {count:,} failed ({count / fetched_urls:.0%}; "
-            f"{_named(failed)}), and "
-            f"--max-failed is {guard.max_failed:.0%}; {_ANYWAY}"
+            f"{_named(failed)}), and --max-failed is {guard.max_failed:.0%}; {_ANYWAY}"
         )
 
 
@@ -155,8 +154,7 @@ def _check_shrink(guard: Guard, urls: int, before: EarlierPublications, crawled:
         )
         raise PublishRefused(
             f"URLs listed: {urls:,}, where {before.urls:,} are published{history}: {1 - urls / most:.0%} "
-            "fewer, and "
-            f"--max-shrink is {guard.max_shrink:.0%}{_of_these(crawled)}; {_ANYWAY}"
+            f"fewer, and --max-shrink is {guard.max_shrink:.0%}{_of_these(crawled)}; {_ANYWAY}"
         )
 
 

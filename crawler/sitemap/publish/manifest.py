@@ -79,7 +79,7 @@ def _is_ours(known: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class PublicationRecord:
     """What the manifests of one publication say."""
 
     run_id: str
@@ -161,9 +161,8 @@ def publications_before(last: Last, run_id: str, parts: Sequence[Part]) -> tuple
 
 def _recent(manifest: Manifest | None) -> tuple[int, ...]:
     recent = (manifest or {}).get("publications")
-    return (
-        tuple(urls for urls in recent if type(urls) is int and urls > 0) if isinstance(recent, list) else ()
-    )
+    known = recent if isinstance(recent, list) else []
+    return tuple(urls for urls in known if type(urls) is int and urls > 0)
 
 
 def _urls_of(folder: Path, manifest: Manifest | None) -> int | None:

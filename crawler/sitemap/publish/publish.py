@@ -32,7 +32,7 @@ from crawler.sitemap.publish.guard import check as check_guard
 from crawler.sitemap.publish.manifest import (
     MANIFEST,
     Last,
-    Record,
+    PublicationRecord,
     files_of,
     is_foreign,
     last_of,
@@ -144,13 +144,13 @@ class _Draft:
         line = _robots_line(self.style, self.base, parts)
         return parts, Published((), urls, output, line, writer.refused, writer.optional)
 
-    def record(self, last: Last, parts: Sequence[Part]) -> Record:
+    def record(self, last: Last, parts: Sequence[Part]) -> PublicationRecord:
         """What manifests say of these parts."""
         run_id, crawled = self.crawl.run_id, self.crawl.result
         before = publications_before(last, run_id, parts)[-PUBLICATIONS_COMPARED + 1 :]
         # After --force later publications are compared with this one only.
         recent = () if self.guard.force else before
-        return Record(run_id, parts, crawled.complete, crawled.outcomes, recent)
+        return PublicationRecord(run_id, parts, crawled.complete, crawled.outcomes, recent)
 
 
 async def _print_draft(draft: _Draft) -> Published:
@@ -261,8 +261,7 @@ def _check_manifest(folder: Path, place: object = None) -> None:
     if is_foreign(folder):
         raise OutputError(
             f"{place or folder}/{MANIFEST} belongs to another program and would be overwritten: choose "
-            "another place with --output, "
-            "or move that file away."
+            "another place with --output, or move that file away."
         )
 
 

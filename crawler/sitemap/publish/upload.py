@@ -23,7 +23,7 @@ from crawler.sitemap.publish.manifest import (
     MANIFEST,
     Last,
     Manifest,
-    Record,
+    PublicationRecord,
     entry_points,
     files_of,
     last_of,
@@ -80,9 +80,8 @@ def check_unclaimed(store: Store, before: Before, writer: str, now: datetime) ->
     until = since + timedelta(seconds=seconds)
     if now < until:
         raise OutputBusy(
-            f"Another run is publishing to {store.url} since {since.astimezone(UTC):%H:%M:%S} UTC: run again "
-            "when it is done; "
-            f"if it was killed, after {until.astimezone(UTC):%H:%M:%S} UTC."
+            f"Another run is publishing to {store.url} since {since.astimezone(UTC):%H:%M:%S} UTC: run "
+            f"again when it is done; if it was killed, after {until.astimezone(UTC):%H:%M:%S} UTC."
         )
 
 
@@ -103,7 +102,7 @@ class Upload:
     place: Path  # of the prepared files
     parts: Sequence[Part]
     before: Before
-    record: Record
+    record: PublicationRecord
     writer: str
     output: Output
     state: FolderState  # is kept up to date

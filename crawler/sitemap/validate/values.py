@@ -59,11 +59,8 @@ def is_plainly_good(loc: str, prefix: str) -> bool:
 def site_of(loc: str) -> str:
     """The prefix of all URLs of the same site; empty if `loc` is not a URL."""
     url = join(None, loc)
-    return (
-        f"{origin(url)}/"
-        if url and url.startswith(("http://", "https://")) and loc.startswith(origin(url) + "/")
-        else ""
-    )
+    site = f"{origin(url)}/" if url and url.startswith(("http://", "https://")) else ""
+    return site if loc.startswith(site) else ""
 
 
 def same_host(loc: str, home: str) -> bool:
@@ -133,10 +130,9 @@ EXTENSIONS: Final[Mapping[str, Extension]] = {
         {
             "video": _words(
                 "thumbnail_loc title description content_loc player_loc duration expiration_date rating "
-                "view_count "
-                "publication_date family_friendly restriction platform price requires_subscription uploader "
-                "live tag "
-                "category gallery_loc id content_segment_loc tvshow"
+                "view_count publication_date family_friendly restriction platform price "
+                "requires_subscription uploader live tag category gallery_loc id content_segment_loc "
+                "tvshow"
             )
         },
         {"video": ("thumbnail_loc", "title", "description", "content_loc|player_loc")},

@@ -59,9 +59,8 @@ XML: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 FORMS: Final = {
     "xml": FileForm("xml", _url_in_xml, f'{XML}<urlset xmlns="{NAMESPACE}">\n', "</urlset>\n"),
     "txt": FileForm("txt", lambda line: line.decode().rstrip("\n")),
-    "jsonl": FileForm(
-        "jsonl", lambda line: str(json.loads(line)["loc"]), splits=False
-    ),  # not part of the protocol, so without its limits
+    # Not part of the protocol, so without its limits.
+    "jsonl": FileForm("jsonl", lambda line: str(json.loads(line)["loc"]), splits=False),
 }
 INDEX: Final = FileForm("xml", _url_in_xml, f'{XML}<sitemapindex xmlns="{NAMESPACE}">\n', "</sitemapindex>\n")
 
