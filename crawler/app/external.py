@@ -17,9 +17,8 @@ import anyio
 from crawler.app.starts import product_token
 from crawler.engine.external import DELAY, ExternalLinks
 from crawler.errors import ConfigError, ungrouped
-from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.request_headers import Identity, anonymous
+from crawler.fetch.exchange import HttpFetcher, fetcher_of
+from crawler.fetch.request_headers import anonymous
 from crawler.model.external import CheckedLink, DueLink, ExternalCheck
 from crawler.model.note import EXTERNAL
 from crawler.parse import url as urls
@@ -61,13 +60,8 @@ async def check_links(frontier: Frontier, settings: Settings, run: int, seconds:
     begun = await _begun(frontier, run)
     picked = await _choose(frontier, begun.round, chosen)
     total = min(seconds, chosen.max_external_time)
-    async with HttpFetcher(
-        _http(settings.http),
-        AddressGuard((), settings.http.allow_address),
-        Identity(_http(settings.http), ()),
-        connections=settings.pace.concurrency,
-        public=True,
-    ) as fetcher:
+    connections = settings.pace.concurrency
+    async with fetcher_of(_http(settings.http), (), connections=connections, public=True) as fetcher:
         checking = _checking(frontier, settings, begun.round, fetcher)
         log.info("checking links to other sites", extra={"fields": {"urls": len(picked.links)}})
         async with _shown(checking, len(picked.links)):
@@ -155,7 +149,6 @@ async def _ended(
 
 @asynccontextmanager
 async def _shown(checking: ExternalLinks, total: int) -> AsyncIterator[None]:
-    """Logs the progress while the block runs."""
 
     async def show() -> None:
         while True:

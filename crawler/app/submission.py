@@ -17,10 +17,9 @@ import anyio
 
 from crawler.app.state import MEMORY
 from crawler.errors import ConfigError
-from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.exchange import HttpFetcher
+from crawler.fetch.exchange import fetcher_of
 from crawler.fetch.indexnow import BATCH, ENDPOINT, Engine, Key, check_key
-from crawler.fetch.request_headers import Identity, anonymous
+from crawler.fetch.request_headers import anonymous
 from crawler.fetch.retry import Retrying
 from crawler.model.ledger import LedgerHead, LedgerRow, Mark
 from crawler.parse import url as urls
@@ -238,8 +237,7 @@ async def _fetching(settings: Settings, sites: Iterable[str]) -> AsyncIterator[F
     http = anonymous(settings.http)
     endpoint = settings.submit.indexnow_endpoint
     named = [f"{site}/" for site in sites] + ([endpoint] if endpoint != ENDPOINT else [])
-    guard = AddressGuard(named, http.allow_address)
-    async with HttpFetcher(http, guard, Identity(http, ())) as plain:
+    async with fetcher_of(http, named) as plain:
         yield Retrying(
             fetcher=plain,
             pacer=_Unpaced(),

@@ -20,9 +20,8 @@ from typing import Any, Final
 import anyio
 
 from crawler.errors import SUCCESS, ConfigError, Exit
-from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.request_headers import Identity, anonymous
+from crawler.fetch.exchange import fetcher_of
+from crawler.fetch.request_headers import anonymous
 from crawler.model.reply import Broken, Reply
 from crawler.model.rows import PublicationRow
 from crawler.parse.credentials import masked
@@ -162,8 +161,7 @@ async def deliver(
 async def _deliver(hook: Url, body: bytes, http: Http, is_ending: Callable[[], bool]) -> str:
     """Posts until a try succeeds; why the last one failed, or nothing."""
     chosen = replace(anonymous(http), insecure=False, http2=False, total_timeout=SECONDS)
-    guard = AddressGuard([hook], http.allow_address)
-    async with HttpFetcher(chosen, guard, Identity(chosen, ()), connections=1) as fetcher:
+    async with fetcher_of(chosen, [hook], connections=1) as fetcher:
 
         async def post() -> Reply:
             seconds = QUICK if is_ending() else SECONDS

@@ -253,7 +253,6 @@ async def _listening(stopping: _Stopping) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _shown(job: Job) -> AsyncIterator[None]:
-    """Shows progress while the block runs."""
     with ungrouped():
         async with anyio.create_task_group() as tasks:
             if not job.settings.log.quiet:

@@ -176,7 +176,6 @@ Lines = Iterator[tuple[str, str]]
 
 
 def _lines(story: UrlStory) -> Lines:
-    """Every line, with its label."""
     if story.typed != story.url:
         yield "written", f"{story.typed} was normalised to the URL above"
     yield from _about_outcome(story)
@@ -289,7 +288,6 @@ def _file(place: tuple[str, int] | None, output: str) -> str:
 
 
 def _change(record: UrlRecord, newest: Run) -> str:
-    """How the URL differs from the previous run."""
     if record.run < newest.number:
         return f"no longer found: run {record.run} was the last to find it, this is run {newest.number}"
     if record.was is None:

@@ -20,9 +20,7 @@ from crawler.cli.output import suggested
 from crawler.cli.signals import received
 from crawler.engine.robots import ask_robots, origin_rules
 from crawler.errors import ConfigError, Exit, Interrupted, OutputError
-from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.exchange import fetcher_of
 from crawler.model.reply import Broken
 from crawler.parse import url as urls
 from crawler.parse.url import Url
@@ -80,8 +78,7 @@ def init_site(settings: Settings, text: str | None) -> Exit:
 async def look(settings: Settings, url: Url) -> Look:
     """Reads robots.txt and the first page. A site that does not answer is a remark."""
     site = urls.origin(url)
-    guard = AddressGuard([url], settings.http.allow_address)
-    async with HttpFetcher(settings.http, guard, Identity(settings.http, {site})) as fetcher:
+    async with fetcher_of(settings.http, [url], {site}) as fetcher:
         file = await ask_robots(site, fetcher, time.time)
         rules = origin_rules(file, product_token(settings.http.user_agent), site)
         remarks = [f"robots.txt names {counted(len(rules.sitemaps), 'sitemap')}."] if rules.sitemaps else []

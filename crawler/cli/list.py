@@ -284,7 +284,6 @@ async def _runs(runs: Sequence[RunRow]) -> AsyncIterator[Row]:
 
 
 async def _write(rows: AsyncIterator[Row], columns: Sequence[str], places: Sequence[int], form: str) -> None:
-    """Rows to stdout, as they come."""
     out, waiting = sys.stdout, list[Row]()
     if form == "csv":
         out.write(as_csv.line(columns))

@@ -114,7 +114,6 @@ def _speed(stats: Stats) -> list[Text]:
 
 
 def _pace(stats: Stats) -> Text:
-    """The current pace of the slowest host."""
     if stats.backing_off:
         return Text("backing off", "yellow")
     if not stats.delay:

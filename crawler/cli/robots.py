@@ -19,9 +19,7 @@ from crawler.cli.output import show_lines, wants_json
 from crawler.cli.saved_state import opened_state, with_state
 from crawler.engine.robots import OriginRules, ask_robots, origin_rules
 from crawler.errors import CrawlerError, Exit
-from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.exchange import fetcher_of
 from crawler.model.note import ROBOTS_LINE
 from crawler.model.reply import Broken
 from crawler.model.robots import RobotsFile
@@ -58,8 +56,7 @@ async def show_permit(settings: Settings, text: str) -> Exit:
     """
     url = start_url(text, normaliser(settings))
     site = urls.origin(url)
-    guard = AddressGuard([url], settings.http.allow_address)
-    async with HttpFetcher(settings.http, guard, Identity(settings.http, {site})) as fetcher:
+    async with fetcher_of(settings.http, [url], {site}) as fetcher:
         file = await ask_robots(site, fetcher, time.time)
         rules = origin_rules(file, product_token(settings.http.user_agent), site)
         sitemaps = await _sitemaps(fetcher, rules, file, settings, await _published(settings, url))

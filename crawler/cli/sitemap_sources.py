@@ -11,13 +11,10 @@ import anyio
 
 from crawler.app.starts import start_url
 from crawler.errors import ConfigError
-from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.exchange import HttpFetcher
+from crawler.fetch.exchange import fetcher_of
 from crawler.fetch.politeness import Politeness
-from crawler.fetch.request_headers import Identity
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
-from crawler.parse.url import Url
 from crawler.report.printable import printable
 from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
@@ -43,9 +40,6 @@ def source_named(text: str) -> str:
 @asynccontextmanager
 async def opened_sources(settings: Settings, web: Sequence[str]) -> AsyncIterator[Places]:
     """`web`: the normalised URLs among the arguments; their hosts are exempt from the address guard."""
-    starts = [Url(place) for place in web]
-    guard = AddressGuard(starts, settings.http.allow_address)
-    identity = Identity(settings.http, {urls.origin(url) for url in starts})
     delay = 1 / settings.pace.rate if settings.pace.rate else 0.0
     politeness, slot = Politeness(time.time, anyio.sleep), time.time()
 
@@ -54,5 +48,5 @@ async def opened_sources(settings: Settings, web: Sequence[str]) -> AsyncIterato
         await politeness("", slot)
         slot = max(slot + delay, time.time())
 
-    async with HttpFetcher(settings.http, guard, identity) as fetcher:
+    async with fetcher_of(settings.http, web, set(map(urls.origin, web))) as fetcher:
         yield Places(fetcher, turn)

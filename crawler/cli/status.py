@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import click
 
-from crawler.app.starts import normaliser, start_url
 from crawler.app.state import progress, state_path
 from crawler.cli.output import show_lines, wants_json
-from crawler.cli.saved_state import with_state
+from crawler.cli.saved_state import start_of, with_state
 from crawler.errors import Exit, FrontierError
 from crawler.model.outcome import says
 from crawler.model.progress import Member, Progress
@@ -29,7 +28,7 @@ def show_status(settings: Settings, alive: float | None = None) -> Exit:
     if it has a member. The URLs of a shared state are then counted for JSON only, as every member asks each
     minute.
     """
-    start = start_url(settings.scope.start[0], normaliser(settings)) if settings.scope.start else None
+    start = start_of(settings)
     settings = with_state(settings, start)
     known = progress(settings, start, counted=alive is None or wants_json(settings))
     if known is None:

@@ -74,7 +74,6 @@ def _traps(facts: Facts) -> str:
 
 
 def _sitemaps(facts: Facts) -> str:
-    """The outcomes of the sitemaps used as seeds."""
     counts = facts["sitemaps"]
     words = {outcome.value: outcome.says for outcome in SeedOutcome}
     words |= {"open": "not read yet", "passed": "skipped (too many)"}
@@ -111,7 +110,6 @@ def _folder(facts: Facts) -> str:
 
 
 def _counts(feature: Feature, facts: Facts) -> str:
-    """What the sitemap has of an optional feature."""
     return feature.summary(facts[feature.name]) if facts[feature.name] else ""
 
 

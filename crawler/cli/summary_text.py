@@ -104,7 +104,6 @@ def _outcomes(facts: Facts, width: int) -> Table:
 
 
 def _rows(width: int) -> Table:
-    """A table of labels and values."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.width = width
     table.add_column(min_width=LABEL, no_wrap=True)

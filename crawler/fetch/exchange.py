@@ -8,6 +8,7 @@ that decompression is bounded (see `content_coding`).
 import math
 import ssl
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Final, Self, cast
 
@@ -132,6 +133,22 @@ class HttpFetcher:
             return Response(response.status_code, fields, body, timeouts.elapsed)
         finally:
             await response.aclose()
+
+
+def fetcher_of(
+    chosen: Http,
+    reached: Iterable[str],
+    own: Iterable[str] = (),
+    *,
+    connections: int = 16,
+    public: bool = False,
+) -> HttpFetcher:
+    """A fetcher over the default transport. `reached`: URLs whose hosts are exempt from the address guard.
+
+    `own`: the origins that the credentials of the settings are for. Raises `ConfigError`.
+    """
+    guard = AddressGuard(reached, chosen.allow_address)
+    return HttpFetcher(chosen, guard, Identity(chosen, own), connections=connections, public=public)
 
 
 class _Timeouts:

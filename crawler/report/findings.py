@@ -23,12 +23,11 @@ from crawler.report.catalogue import GROUPED, NEEDS_COMPLETE, Code
 from crawler.report.formatting import counted
 from crawler.report.inbound_links import InboundLinks
 from crawler.report.report import Finding, Item, Known
-from crawler.report.url_kind import FAILED, LINKED, WHY, UrlKind, is_listed, kind_of
+from crawler.report.url_kind import FAILED, LINKED, OFF_SITE, WHY, UrlKind, is_listed, kind_of
 
 # A link is site-wide if this fraction of at least so many pages with links have it.
 SITE_WIDE: Final = 0.9
 FEWEST: Final = 10
-OFF_SITE: Final = "unlisted:offsite"
 
 _BY_KIND: Final = {
     UrlKind.BROKEN: Code.BROKEN_LINK,

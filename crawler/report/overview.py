@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from crawler.model.rows import PageRow
 from crawler.report.formatting import folders_of
-from crawler.report.url_kind import FAILED, UrlKind, is_listed, kind_of
+from crawler.report.url_kind import FAILED, OFF_SITE, UrlKind, is_listed, kind_of
 
 FOLDERS: Final = 10_000  # folders that are counted separately
 SHOWN: Final = 60  # folders in a report
@@ -23,7 +23,6 @@ MOST: Final = 20  # number of slowest and of largest pages to keep
 CROWDED: Final = 0.9  # if this fraction of all URLs is in one folder, its subfolders are shown
 ELSEWHERE: Final = "(more)"
 DAY: Final = 86_400  # seconds
-_OFF_SITE: Final = "unlisted:offsite"
 
 
 class Folder(NamedTuple):
@@ -121,7 +120,7 @@ class Overview:
 
     def add_page(self, page: PageRow) -> None:
         """Count a page."""
-        if page.run != self.run or page.outcome == _OFF_SITE:
+        if page.run != self.run or page.outcome == OFF_SITE:
             return
         listed, kind = is_listed(page.outcome), kind_of(page.outcome)
         for counts, name in zip((self._first, self._second), folders_of(page.url, self.site), strict=True):

@@ -4,6 +4,8 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Final
 
+OFF_SITE: Final = "unlisted:offsite"
+
 
 class UrlKind(IntEnum):
     """The kind of a URL. The values from `BROKEN` to `LOOP` are failures."""

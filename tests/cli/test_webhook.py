@@ -279,10 +279,10 @@ def test_a_certificate_that_is_not_trusted(
 def test_a_bug_in_the_delivery_is_a_warning(
     run: Run, hook: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: Any) -> Any:
+    def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError(hook.url)
 
-    monkeypatch.setattr(webhook, "AddressGuard", broken)
+    monkeypatch.setattr(webhook, "fetcher_of", broken)
     with shop().serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, "--webhook-when", "always")
     assert code == 0

@@ -19,7 +19,7 @@ from crawler.parse.url import LONGEST_URL, Url
 from crawler.ports import Reads, reads
 from crawler.ports.features import PageFeature, SeenPage
 from crawler.report.catalogue import Code
-from crawler.report.url_kind import is_listed
+from crawler.report.url_kind import OFF_SITE, is_listed
 from crawler.rules.page_rules import PageRules
 from crawler.settings.sections import Settings
 
@@ -27,7 +27,6 @@ MOST_VERSIONS: Final = 500  # versions of one page that are kept
 LONGEST_ALL: Final = 65_536  # characters of them
 GROUP: Final = 500  # pages that are looked up at a time
 NAME: Final = "hreflang"
-OFFSITE: Final = "unlisted:offsite"
 
 
 def stored(stated: Iterable[LabelledUrl]) -> tuple[LabelledUrl, ...]:
@@ -113,7 +112,7 @@ def _said_of(
     page: FeatureRow, other: FeatureRow | None, is_listed: Callable[[FeatureRow], bool]
 ) -> tuple[str, Code | None]:
     """The verdict on another page that a page names, and the fault."""
-    if other is None or other.outcome == OFFSITE:
+    if other is None or other.outcome == OFF_SITE:
         return "on another site, not verified", None
     if not is_listed(other):
         return f"not listed: {says(other.outcome)}", Code.HREFLANG_TARGET
@@ -127,7 +126,7 @@ def _own_code(page: FeatureRow, links: Mapping[str, Url], others: Mapping[Url, F
     codes = {
         code
         for url in links.values()
-        if (other := others.get(url)) and other.outcome != OFFSITE
+        if (other := others.get(url)) and other.outcome != OFF_SITE
         for code, to in valid(other.read).items()
         if to == page.url and code != languages.X_DEFAULT
     }

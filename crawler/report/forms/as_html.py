@@ -23,6 +23,7 @@ from crawler.report.forms.as_text import UNFINISHED, difference, external, measu
 from crawler.report.overview import ELSEWHERE, Folder
 from crawler.report.printable import printable
 from crawler.report.report import SiteReport
+from crawler.report.url_kind import OFF_SITE
 
 LARGEST: Final = 2_000_000  # bytes of the file
 FEWER: Final = (100, 40, 15, 5, 1)  # rows per table, tried in turn until the file is small enough
@@ -38,7 +39,6 @@ KINDS: Final = (
     ("moved", "Moved"),
     ("failed", "Failed"),
 )
-OFFSITE: Final = "unlisted:offsite"
 
 
 def rendered(report: SiteReport) -> str:
@@ -97,7 +97,6 @@ def _environment(site: str) -> Environment:
 
 
 def _context(report: SiteReport) -> Mapping[str, Any]:
-    """The variables of the template."""
     known, by_code = report.known, {finding.code.value: finding for finding in report.findings}
     return {
         "report": report,
@@ -174,7 +173,7 @@ def _charts(report: SiteReport) -> Mapping[str, Markup]:
 def _balance(report: SiteReport) -> list[svg.ChartPart]:
     balance = report.known.balance
     counts = {kind: report.known.run.counted(kind) or 0 for kind, _ in KINDS}
-    counts["unlisted"] -= balance.outcomes.get(OFFSITE, 0)
+    counts["unlisted"] -= balance.outcomes.get(OFF_SITE, 0)
     parts = [svg.ChartPart(words, counts[kind], f"k-{kind}") for kind, words in KINDS]
     return [part for part in (*parts, svg.ChartPart("Open", balance.open, "k-open")) if part.value]
 

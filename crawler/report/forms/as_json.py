@@ -65,7 +65,6 @@ def as_json(report: SiteReport) -> dict[str, Any]:
 
 
 def _fields(value: object, *names: str) -> dict[str, Any]:
-    """Attributes of a value, by name."""
     return {name: getattr(value, name) for name in names}
 
 
