@@ -33,28 +33,23 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 3200,
-    "model": 1700,
+    "parse": 3125,
+    "model": 1650,
     "errors": 150,
-    "settings": 1400,
+    "settings": 1275,
     "ports": 900,
-    "report": 3000,
-    "rules": 2600,
-    "fetch": 3500,
-    "frontier": 6700,
-    "sitemap": 4000,
-    "engine": 2500,
-    "workers": 1500,
+    "report": 2975,
+    "rules": 2275,
+    "fetch": 3400,
+    "frontier": 6500,
+    "sitemap": 3975,
+    "engine": 2400,
+    "workers": 1375,
     "app": 3700,
-    "cli": 4700,
+    "cli": 4525,
 }
 LONGEST_MODULE = 450  # lines
-TOLERANCE = 0.5  # of the lines of a package, before the document must be written again
-# Modules that are still longer, and may not grow.
-TOO_LONG = {
-    "parse/html.py": 502,
-    "settings/sections.py": 476,
-}
+TOLERANCE = 0.1  # of the lines of a package, before the document must be written again
 PURE = {"parse", "model", "errors", "settings", "ports", "rules"}
 CLOCKS = {"time.time", "time.monotonic", "datetime.now", "datetime.utcnow", "random.random"}
 # Reading the settings file is the one thing that a pure package opens.
@@ -111,7 +106,7 @@ def test_no_package_exceeds_its_budget_of_lines() -> None:
 
 def test_no_module_is_too_long() -> None:
     lengths = {name(path): lines(path) for path in MODULES}
-    assert [at for at, count in lengths.items() if count > TOO_LONG.get(at, LONGEST_MODULE)] == []
+    assert [at for at, count in lengths.items() if count > LONGEST_MODULE] == []
 
 
 def test_the_document_has_the_figures_of_the_packages() -> None:

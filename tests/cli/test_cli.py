@@ -856,7 +856,7 @@ async def never(*_, **__):
     print("opening", flush=True)
     await anyio.sleep_forever()
     yield
-crawl.open_job = never
+crawl.open_checked_job = never
 main(sys.argv[1:])
 """
 

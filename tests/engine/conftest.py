@@ -8,7 +8,7 @@ from crawler.frontier import patterns, rounds
 from crawler.rules import traps
 
 # Batches a fifth of their real size, so that a site with a trap needs a quarter of the requests.
-SMALL: Final = {"BATCH": 30, "FAMILY_BATCH": 120, "PAGES_PER_NEW": 15}
+SMALL: Final = {"FIRST_BATCH": 30, "FAMILY_BATCH": 120, "PAGES_PER_NEW": 15}
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ def asked(site: Site, since: int = 0) -> list[str]:
 @pytest.mark.usefixtures("small_batches")
 async def test_concurrency_and_delays_change_no_request_nor_listing(tmp_path: Path) -> None:
     seen = set()
-    for delay, tasks in [(0.0, 1), (0.0, 16), (0.03, 4), (0.03, 16), (0.03, 64)]:
+    for delay, tasks in [(0.0, 1), (0.0, 16), (0.02, 4), (0.02, 16), (0.02, 64)]:
         with served(MIXED, delay=delay) as (site, origin):
             result = await crawl(origin, tmp_path, concurrency=tasks)
             seen.add((tuple(result.listed), tuple(asked(site)), tuple(sorted(result.outcomes.items()))))
@@ -228,7 +228,7 @@ async def test_max_depth_is_exact_with_redirects_and_trap_patterns(tmp_path: Pat
         "/q": lambda _, query: html(f"q {'i' * int(query['a'])}", f"/q?a={int(query['a']) + 1}", "/x"),
     }
     seen = set()
-    for delay, tasks in [(0.0, 1), (0.02, 8), (0.05, 8)]:
+    for delay, tasks in [(0.0, 1), (0.01, 8), (0.02, 8)]:
         with served(pages, delay=delay) as (site, origin):
             result = await crawl(origin, tmp_path, concurrency=tasks, max_depth=2)
             seen.add((tuple(result.listed), tuple(asked(site))))

@@ -31,7 +31,10 @@ def has_wrong_checksum(path: Path) -> bool:
     if not path.is_file():
         return False
     with closing(connect(path)) as db:
-        found = _read(db)
+        try:
+            found = _read(db)
+        except UnicodeDecodeError:  # in a damaged schema, of which sqlite3 reads the text
+            return True
     return found is not None and found[0] != _compute(path, *found[1])
 
 
