@@ -72,7 +72,7 @@ async def run(total: int, folder: Path) -> None:
         if len(group) >= GROUP or not batch.leases:
             await frontier.settle(group)
             if done // step != (done + len(group)) // step:
-                balance = await frontier.read(reads.Balance())
+                balance = await frontier.read(reads.RunBalance())
                 print(
                     f"{done + len(group):>9,} settled, {balance.discovered:>9,} known, {rss():>4.0f} MB, "
                     f"{(done + len(group)) / (time.monotonic() - began):>6,.0f} settles/s",

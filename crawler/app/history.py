@@ -18,7 +18,7 @@ from crawler.settings.sections import DEFAULTS, Settings
 async def final_start(pages: Record, start: Url) -> Url:
     """The final URL of a start URL, after redirects."""
     for _ in range(100):
-        record = await pages.read(reads.Record(start))
+        record = await pages.read(reads.RecordOf(start))
         if record is None or not isinstance(record.outcome, Moved):
             break
         start = record.outcome.to
@@ -31,7 +31,7 @@ async def published_as(history: History, settings: Settings, start: Url | None =
     `start`: if None or not in the state, the first start URL of the newest run. Returns None without a run.
     """
     known = start
-    if known is None or await history.read(reads.Record(known)) is None:
+    if known is None or await history.read(reads.RecordOf(known)) is None:
         known = await history.read(reads.FirstStart())
     if known is None:
         return None
@@ -58,8 +58,9 @@ async def in_published_order(
     frontier: Frontier, base: PublishBase, settings: Settings
 ) -> AsyncIterator[Sequence[Entry]]:
     """The entries as these settings want them, sorted by published URL."""
+    rules = PageRules(settings.rules.rule)
     for first, below in base.ranges():
-        entries = _by_rules(frontier.stream(reads.Entries(first, below)), PageRules(settings.rules.rule))
+        entries = _by_rules(frontier.stream(reads.ListedEntries(first, below)), rules)
         for feature in writing(settings):
             entries = feature.extended(frontier, settings, entries)
         async for chunk in entries:
@@ -78,8 +79,8 @@ async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:
     landings = []
     for start in starts:
         url = await final_start(pages, start)
-        record = await pages.read(reads.Record(url))
+        record = await pages.read(reads.RecordOf(url))
         landings.append(
             Landing(url, record.facts.obstacle if record and record.facts else None, url != start)
         )
-    return doubts(landings, await pages.read(reads.Survey(urls.origin(landings[0].url))))
+    return doubts(landings, await pages.read(reads.SiteSurvey(urls.origin(landings[0].url))))

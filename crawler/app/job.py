@@ -91,7 +91,7 @@ class Job:
         return self.ending
 
     async def _crawl_rest(self) -> Ending:
-        balance = await self.frontier.read(reads.Balance())
+        balance = await self.frontier.read(reads.RunBalance())
         filtered = balance.filtered  # `Stats` counts visited URLs only
         self.stats.resume(balance.discovered - filtered, sum(balance.outcomes.values()) - filtered)
         self._crawl = self.parts.crawl(self.frontier, self.stats, self.sinks)
@@ -136,7 +136,7 @@ class Job:
     @property
     def stalled(self) -> bool:
         """Whether the crawl ended unfinished again, and no more pages responded than the last time."""
-        return self._crawl is not None and self._crawl.stalled
+        return self._crawl is not None and self._crawl.course.is_stalled
 
     def stop(self, why: str) -> None:
         """Finishes requests in flight; `crawl` then returns. The run can be resumed."""
@@ -151,7 +151,7 @@ class Job:
         crawling again. Raises `PublishRefused`, `OutputError`, `FrontierError`, `LeadershipLost`.
         """
         self.stats.phase = Phase.PUBLISHING
-        balance = await self.frontier.read(reads.Balance())
+        balance = await self.frontier.read(reads.RunBalance())
         if not balance.balanced:
             raise FrontierError(
                 f"The state does not balance: {balance.discovered:,} URLs were discovered, "

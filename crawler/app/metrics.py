@@ -78,7 +78,7 @@ class Exporter:
         """A run begins. Raises `FrontierError`."""
         async with self._lock:
             self._past = Past(
-                await job.frontier.read(reads.Runs()), await job.frontier.read(reads.LastPublication())
+                await job.frontier.read(reads.AllRuns()), await job.frontier.read(reads.LastPublication())
             )
             self._job, self._balance = job, None
 
@@ -132,7 +132,7 @@ class Exporter:
         """The balance, counted again every `FRESH` seconds at most, more rarely where it takes long."""
         if self._balance is None or time.monotonic() >= self._stale:
             began = time.monotonic()
-            self._balance = await job.frontier.read(reads.Balance())
+            self._balance = await job.frontier.read(reads.RunBalance())
             now = time.monotonic()
             self._stale = now + max(FRESH, SHARE * (now - began))
         return self._balance
@@ -152,10 +152,10 @@ async def _of_state(metrics: Metrics, frontier: Frontier | None) -> _Run:
     if frontier is None:
         return _Run()
     try:
-        runs = await frontier.read(reads.Runs())
+        runs = await frontier.read(reads.AllRuns())
         values.of_runs(metrics, runs, await frontier.read(reads.LastPublication()))
         if runs:
-            balance = await frontier.read(reads.Balance())
+            balance = await frontier.read(reads.RunBalance())
             values.of_balance(metrics, balance, balance.dated)
             is_checked = await frontier.recall(EXTERNAL) is not None
             if is_checked:

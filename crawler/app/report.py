@@ -66,10 +66,10 @@ def check(settings: Settings) -> None:
 
 async def read_known(frontier: Frontier, settings: Settings) -> Known:
     """What a report needs besides the page rows. Raises `FrontierError` for a state without a run."""
-    runs, start = list(await frontier.read(reads.Runs())), await frontier.read(reads.FirstStart())
+    runs, start = list(await frontier.read(reads.AllRuns())), await frontier.read(reads.FirstStart())
     if not runs or start is None:
         raise FrontierError("The state contains no URLs yet: crawl first.")
-    balance = await frontier.read(reads.Balance())
+    balance = await frontier.read(reads.RunBalance())
     newest = runs[-1]._replace(outcomes=balance.outcomes)
     site = urls.origin(await final_start(frontier, start))
     base = await published_as(frontier, settings) or PublishBase(site, site)
@@ -84,8 +84,8 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         run=newest,
         balance=balance,
         runs=[*runs[:-1], newest],
-        hosts=await frontier.read(reads.Hosts()),
-        traps=await frontier.read(reads.Traps()),
+        hosts=await frontier.read(reads.BusiestHosts()),
+        traps=await frontier.read(reads.TrapsOfRun()),
         unreliable=await frontier.recall(UNRELIABLE),
         robots_line=line or None,
         robots_names=named.is_named,
@@ -154,7 +154,7 @@ async def count_findings(rows: Reads, known: Known) -> Sequence[Finding]:
             async for reading, faults in feature.faults(rows):
                 page = PageRow(reading.id, reading.url, known.run.number, reading.outcome, was=reading.was)
                 counts.add(findings.stated(page, faults))
-    return counts.findings(await rows.read(reads.Tallies()))
+    return counts.findings(await rows.read(reads.ListedTallies()))
 
 
 async def each(chunks: AsyncIterable[Iterable[T]]) -> AsyncIterator[T]:

@@ -71,7 +71,7 @@ def check(settings: Settings) -> None:
 
 async def is_published(frontier: Frontier) -> str:
     """Why nothing can be submitted: the newest run is not a complete and published one. Empty if it is."""
-    runs = await frontier.read(reads.Runs())
+    runs = await frontier.read(reads.AllRuns())
     if not runs:
         return "there is no run yet: crawl first"
     if runs[-1].status == CONCLUDED:
@@ -95,7 +95,7 @@ async def submit(
     `everything`: all listed pages, also unchanged ones. `dry`: only counts, and writes nothing. `on_counted`
     is called with the counts before the first request. Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
     """
-    head = await frontier.read(reads.Ledger())
+    head = await frontier.read(reads.LedgerState())
     is_new = head is None or head.base != base.base
     if is_new and not everything:
         return await _begun(frontier, base, dry=dry)
@@ -119,7 +119,7 @@ async def _begun(frontier: Frontier, base: PublishBase, *, dry: bool) -> Submitt
     """A ledger of all listed pages, as if they had been submitted."""
     if not dry:
         return Submitted(noted=await frontier.open_ledger(base.base, noted=True))
-    counted = [len(chunk) async for chunk in frontier.stream(reads.Entries())]
+    counted = [len(chunk) async for chunk in frontier.stream(reads.ListedEntries())]
     return Submitted(noted=sum(counted))
 
 

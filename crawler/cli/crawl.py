@@ -149,7 +149,7 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
 
 async def _log_start(job: Job) -> None:
     run = job.run.number
-    living = [member for member in await job.frontier.read(reads.Members()) if member.alive]
+    living = [member for member in await job.frontier.read(reads.MembersOfRun()) if member.alive]
     if len(living) > 1:
         leader = next((member.name for member in living if member.leads), "nobody")
         words = f"joined run {run} as one of {len(living)} members; {leader} leads"

@@ -82,7 +82,7 @@ async def _load(comparison: Comparison, side: str, place: str, places: Places, s
         return
     async with opened_state(_at_state(settings, place), None) as frontier:
         base = await published_as(frontier, settings)
-        async for chunk in frontier.stream(reads.Entries()):
+        async for chunk in frontier.stream(reads.ListedEntries()):
             entries = ((base.published(e.url) if base else e.url, e.lastmod) for e in chunk)
             comparison.load(side, ((url, w3c(lastmod) if lastmod else None) for url, lastmod in entries))
 
@@ -145,7 +145,7 @@ class _Reasons:
         if self.pages is None or change.sign == "~":
             return ""
         url = self.base.crawled(Url(change.url), exactly=True) if self.base else Url(change.url)
-        record = await self.pages.read(reads.Record(url))
+        record = await self.pages.read(reads.RecordOf(url))
         if self.newest and (unknown := why_unknown(record, self.newest)):
             return unknown
         if record is None:

@@ -88,7 +88,7 @@ async def show_url(settings: Settings, text: str) -> Exit:
 async def _story(frontier: Frontier, settings: Settings, text: str, url: Url) -> UrlStory:
     base = await published_as(frontier, settings)
     there = base.crawled(url, exactly=True) if base else url
-    record = await frontier.read(reads.Record(there)) or await frontier.read(reads.Record(url))
+    record = await frontier.read(reads.RecordOf(there)) or await frontier.read(reads.RecordOf(url))
     url = record.visit.url if record else there
     published = base.published(url) if base else url
     output = await output_of(frontier, settings)
@@ -101,7 +101,7 @@ async def _story(frontier: Frontier, settings: Settings, text: str, url: Url) ->
         hops=await _hops(frontier, record) if record else [],
         newest=await frontier.read(reads.NewestRun()),
         linked=await frontier.read(reads.CountLinking(url)),
-        external=await frontier.read(reads.External(url)),
+        external=await frontier.read(reads.ExternalAnswer(url)),
         robots=await _robots_line(settings, frontier, url),
         features={feature.name: said for feature in FEATURES if (said := await feature.about(frontier, url))},
         rule=PageRules(await _rules(frontier, settings)).of(url),
@@ -137,7 +137,7 @@ async def _hops(pages: Record, record: UrlRecord) -> list[RedirectHop]:
         hops.append(
             RedirectHop(following.visit.url, status, code(outcome) if outcome else following.state, at)
         )
-        following = await pages.read(reads.Record(outcome.to)) if isinstance(outcome, Moved) else None
+        following = await pages.read(reads.RecordOf(outcome.to)) if isinstance(outcome, Moved) else None
     return hops
 
 
@@ -146,7 +146,7 @@ async def _link_path(pages: Record, record: UrlRecord) -> list[Url]:
     path = [record.visit.url]
     while record.visit.via and not record.seed and record.visit.via not in path and len(path) < 100:
         path.append(record.visit.via)
-        above = await pages.read(reads.Record(record.visit.via))
+        above = await pages.read(reads.RecordOf(record.visit.via))
         if above is None:
             break
         record = above

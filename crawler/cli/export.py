@@ -23,7 +23,7 @@ async def export_sitemap(settings: Settings) -> Exit:
     settings = with_state(settings, start)
     began = time.monotonic()
     async with opened_state(settings, start) as frontier:
-        balance = await frontier.read(reads.Balance())
+        balance = await frontier.read(reads.RunBalance())
         run = await frontier.read(reads.NewestRun())
         base = await published_as(frontier, settings, start)
         known = start or await frontier.read(reads.FirstStart())

@@ -116,7 +116,7 @@ class Notifier:
 
         run, report = None, found.report
         with suppress(CrawlerError):
-            run = (await job.frontier.read(reads.Runs()))[-1]
+            run = (await job.frontier.read(reads.AllRuns()))[-1]
         when = self._settings.report.webhook_when
         if not is_due(when, code, found.findings, run.publication if run else None):
             return

@@ -36,7 +36,7 @@ from crawler.sitemap.publish.published import Published
 
 async def state_facts(frontier: Frontier, published: Published | None, settings: Settings) -> dict[str, Any]:
     """What the state and the publication, if there was one, tell."""
-    balance, sitemaps = await frontier.read(reads.Balance()), await frontier.read(reads.Sitemaps())
+    balance, sitemaps = await frontier.read(reads.RunBalance()), await frontier.read(reads.Sitemaps())
     check = await frontier.recall(EXTERNAL)
     return {
         "discovered": balance.discovered,
@@ -46,7 +46,7 @@ async def state_facts(frontier: Frontier, published: Published | None, settings:
         "dated": dict(balance.dated),
         "lies": await frontier.recall(UNRELIABLE),
         "date_notes": await frontier.recall(DATE_NOTES),
-        "traps": trap_facts(await frontier.read(reads.Traps())),
+        "traps": trap_facts(await frontier.read(reads.TrapsOfRun())),
         "external": external_json(check, await frontier.read(reads.CountAnswers()) if check else None),
         "examples": await _examples(frontier, balance),
         "sitemaps": dict(sitemaps.outcomes),
@@ -103,7 +103,7 @@ async def job_facts(job: Job, refused: PublishRefused | None, *, is_published: b
         "published": bool(job.frontier.name) and published_by == job.frontier.name,
         "published_by": published_by,
         "member": job.frontier.name,
-        "members": len({member.name for member in await job.frontier.read(reads.Members())}),
+        "members": len({member.name for member in await job.frontier.read(reads.MembersOfRun())}),
         "findings_command": report_command(job.settings, job.starts[0]),
     }
 
@@ -156,7 +156,7 @@ async def _unmatched(pages: Record, settings: Settings) -> list[str]:
         for text in getattr(settings.scope, name)
     }
     patterns |= {f"[[rule]] {rule.match}": compile_pattern(rule.match) for rule in settings.rules.rule}
-    async for chunk in pages.stream(reads.KnownUrls()):
+    async for chunk in pages.stream(reads.AllUrls()):
         if not patterns:
             break
         targets = [target(url) for url in chunk]

@@ -56,6 +56,8 @@ class Course:
     phase: Phase = field(init=False, default=Phase.OPENING)
     previous: Phase = field(init=False, default=Phase.OPENING)
     interruption: Interruption | None = field(init=False, default=None)
+    # No more pages responded than when the run last ended unfinished.
+    is_stalled: bool = field(init=False, default=False)
     _entered: float = field(init=False, default=0.0)
     _deadline: float = field(init=False, default=float("inf"))
 

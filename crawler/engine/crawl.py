@@ -77,8 +77,6 @@ class Crawl:
     course: Course = field(init=False)
     # Of the run, if another member ended it.
     exit: Exit | None = field(init=False, default=None)
-    # No more pages responded than when the run last ended unfinished.
-    stalled: bool = field(init=False, default=False)
     _visits: Visits = field(init=False)
     _pool: Pool = field(init=False)
     _outages: Outages = field(init=False)
@@ -219,7 +217,7 @@ class Crawl:
     async def _close(self) -> Event:
         await self._leader.keep_failing_pages()
         if not self._has_ending(StopReason.ASKED):
-            self.stalled = not await self._leader.has_progressed()
+            self.course.is_stalled = not await self._leader.has_progressed()
         return Event.DONE
 
     # -- leasing and settling

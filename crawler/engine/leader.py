@@ -89,7 +89,7 @@ class Leader:
 
         A level is finished before the next begins: which URLs are within the limit must not depend on timing.
         """
-        if self.depth != self.deepest and (await self.frontier.read(reads.Balance())).open:
+        if self.depth != self.deepest and (await self.frontier.read(reads.RunBalance())).open:
             self.depth = (self.depth or 0) + 1
             return True
         self.depth = self.deepest
@@ -139,7 +139,7 @@ class Leader:
 
     async def has_progressed(self) -> bool:
         """Whether more pages have responded than when this run last ended unfinished."""
-        outcomes = (await self.frontier.read(reads.Balance())).outcomes
+        outcomes = (await self.frontier.read(reads.RunBalance())).outcomes
         answered = sum(count for code, count in outcomes.items() if not code.startswith(("failed:", "kept:")))
         before = await self.frontier.recall(ANSWERED)
         await self.frontier.remember(ANSWERED, answered)

@@ -112,7 +112,7 @@ async def _check(pages: Record, hosts: Hosts, starts: Sequence[Url]) -> None:
 async def _end_of(pages: Record, url: Url) -> tuple[Url, UrlRecord | None]:
     """Where the redirects of a start URL end."""
     for _ in range(100):
-        record = await pages.read(reads.Record(url))
+        record = await pages.read(reads.RecordOf(url))
         if record is None or not isinstance(record.outcome, Moved):
             return url, record
         url = record.outcome.to

@@ -63,7 +63,7 @@ UPDATE page SET lastmod = r.lastmod, source = r.source FROM @rows(id, lastmod, s
 
 
 def evidence(db: Database, window: int, older: int) -> tuple[Sequence[Evidence], Sequence[Build]]:
-    """See `ports.reads.Evidence`."""
+    """See `ports.reads.DateEvidence`."""
     counts = db.all(EVIDENCE, {"run": db.run})
     builds = db.all(BUILDS, {"run": db.run, "window": window, "older": older})
     return (

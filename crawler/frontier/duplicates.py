@@ -97,7 +97,7 @@ UPDATE page SET outcome = r.outcome, detail = r.detail FROM @rows({", ".join(_OU
 
 
 def same_content(db: Database, least: int) -> Sequence[SameContent]:
-    """See `ports.reads.SameContent`."""
+    """See `ports.reads.SameContentGroups`."""
     rows = db.all(SAME_CONTENT, {"run": db.run, "least": least})
     return [SameContent(name, content, count, Url(example)) for name, content, count, example in rows]
 

@@ -72,7 +72,7 @@ def store_answers(db: Database, answers: Sequence[CheckedLink], round_number: in
 
 
 def external(db: Database, url: Url) -> ExternalRow | None:
-    """See `ports.reads.External`."""
+    """See `ports.reads.ExternalAnswer`."""
     row = db.one_or_none(_ONE, {"keys": db.dialect.keys([url])})
     return ExternalRow._make(row) if row else None
 

@@ -43,8 +43,7 @@ from crawler.model.trap import Trap
 from crawler.model.visit import Link, Visit
 from crawler.parse.url import Url
 from crawler.ports import Batch, Externals, Hosts, Ledger, Queue, Record, Round, Runs, reads
-from crawler.ports.reads import Query
-from crawler.ports.reads import Stream as Kind
+from crawler.ports.reads import Query, RowKind
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,9 +80,9 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: 
         )
         self._rounds = Rounds(db, patterns)
         self._answers = answers(db) | {
-            reads.Members: members.all,
+            reads.MembersOfRun: members.all,
             reads.PagesOfFailingSeeds: seeds.pages_of_failing_seeds,
-            reads.Runs: self._run_rows,
+            reads.AllRuns: self._run_rows,
         }
 
     # -- Queue: the open work --------------------------------------------------------------------------------
@@ -265,7 +264,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: 
         answer: T = await self._call(self._answers[type(query)], **vars(query))
         return answer
 
-    async def stream(self, kind: Kind[T]) -> AsyncIterator[Sequence[T]]:
+    async def stream(self, kind: RowKind[T]) -> AsyncIterator[Sequence[T]]:
         """See `ports.Reads.stream`."""
         if isinstance(kind, reads.DueLinks):
             chunks = self._due_links(kind.round_number)
@@ -276,7 +275,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: 
         async for chunk in chunks:
             yield chunk
 
-    async def _rows(self, kind: Kind[T]) -> AsyncIterator[Sequence[Any]]:
+    async def _rows(self, kind: RowKind[T]) -> AsyncIterator[Sequence[Any]]:
         query, value = STREAMS[type(kind)]
         given = {"run": self._db.run, **vars(kind)}
         async for rows in self._stream(query, given, given.pop("first", "")):

@@ -136,7 +136,7 @@ class Members:
             raise LeadershipLost("another member leads the run")
 
     def all(self) -> list[Member]:
-        """See `ports.reads.Members`."""
+        """See `ports.reads.MembersOfRun`."""
         rows = self._db.all(ALL, {"run": self._db.run, "life": self._db.life, "now": self._db.now()})
         return [
             Member(name, bool(leads), bool(is_alive), bool(gone), silent, settled)

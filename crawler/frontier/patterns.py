@@ -182,5 +182,5 @@ def sample(url: str) -> int:
 
 
 def stored_traps(db: Database, most: int = MAX_REPORTED) -> list[Trap]:
-    """See `ports.reads.Traps`."""
+    """See `ports.reads.TrapsOfRun`."""
     return [Trap(*row) for row in db.all(_TRAPS, {"run": db.run, "most": most})]

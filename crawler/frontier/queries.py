@@ -239,19 +239,19 @@ def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prio
 
 
 def tallies(db: Database) -> Tallies:
-    """See `ports.reads.Tallies`."""
+    """See `ports.reads.ListedTallies`."""
     statements = (_UNDATED, *(_REPEATED.replace("TEXT", text) for text in ("content", "title")))
     counts = [db.all(statement, {"run": db.run})[0] for statement in statements]
     return Tallies._make(int(number) for row in counts for number in row)
 
 
 def host_rows(db: Database) -> Sequence[HostRow]:
-    """See `ports.reads.Hosts`."""
+    """See `ports.reads.BusiestHosts`."""
     return [HostRow._make(row) for row in db.all(_HOSTS, {"run": db.run, "most": MOST_HOSTS})]
 
 
 def run_rows(db: Database, is_at_work: bool) -> Sequence[RunRow]:
-    """See `ports.reads.Runs`. `is_at_work`: a session is working on the newest run."""
+    """See `ports.reads.AllRuns`. `is_at_work`: a session is working on the newest run."""
     rows = db.all(_RUNS)
     return [_run(row, is_at_work=is_at_work and row[0] == db.run) for row in rows]
 
@@ -269,7 +269,7 @@ def _run(row: tuple[Any, ...], *, is_at_work: bool) -> RunRow:
 
 
 def survey(db: Database, site: str) -> Survey:
-    """See `ports.reads.Survey`."""
+    """See `ports.reads.SiteSurvey`."""
     given = {"run": db.run, "first": f"{site}/", "below": f"{site}0"}
     outcomes, obstacles = Counter[str](), Counter[str]()
     for outcome, obstacle, is_own, count in db.all(SURVEY, given):
@@ -303,7 +303,7 @@ def run(db: Database) -> Run | None:
 
 
 def balance(db: Database) -> Balance:
-    """See `ports.reads.Balance`."""
+    """See `ports.reads.RunBalance`."""
     discovered = db.count(_DISCOVERED, {"run": db.run})
     outcomes, dated, is_listed = Counter[str](), Counter[str](), dict[str, bool]()
     opened = filtered = 0
@@ -320,13 +320,13 @@ def balance(db: Database) -> Balance:
 
 
 def ledger(db: Database) -> LedgerHead | None:
-    """See `ports.reads.Ledger`."""
+    """See `ports.reads.LedgerState`."""
     row = db.one_or_none(_LEDGER, {"run": db.run})
     return LedgerHead(row[0], bool(row[1]), row[2] is None or bool(row[2])) if row else None
 
 
 def record(db: Database, url: Url) -> UrlRecord | None:
-    """See `ports.reads.Record`."""
+    """See `ports.reads.RecordOf`."""
     row = db.by_name(_RECORD_OF, {"keys": db.dialect.keys([url])})
     return url_record(url, row) if row else None
 

@@ -1,6 +1,6 @@
 """The fifth role of the frontier: everything that can be read from the state.
 
-A `Query` has one answer, read in one transaction; a `Stream` may have a row for each URL. They are values,
+A `Query` has one answer, read in one transaction; a `RowKind` may have a row for each URL. They are values,
 and two verbs take them all: `Reads.read` and `Reads.stream`. Reading changes nothing and takes no lock. "This
 run" is the newest one. What changes the state is a verb of the other roles.
 """
@@ -35,7 +35,7 @@ class Query(Generic[T_co]):
     """A question with one answer of type `T_co`."""
 
 
-class Stream(Generic[T_co]):
+class RowKind(Generic[T_co]):
     """A kind of rows, each a `T_co`."""
 
 
@@ -46,7 +46,7 @@ class Reads(Protocol):
         """The answer to a query."""
         ...
 
-    def stream(self, kind: Stream[T]) -> AsyncIterator[Sequence[T]]:
+    def stream(self, kind: RowKind[T]) -> AsyncIterator[Sequence[T]]:
         """The rows of a kind, in constant memory. The backend chooses the size of the chunks."""
         ...
 
@@ -58,7 +58,7 @@ class NewestRun(Query[Run | None]):
     """The newest run in any state; None before the first."""
 
 
-class Runs(Query[Sequence[RunRow]]):
+class AllRuns(Query[Sequence[RunRow]]):
     """The stored runs, newest last."""
 
 
@@ -66,7 +66,7 @@ class ExitOfRun(Query[Exit | None]):
     """The exit code with which the last leader ended this run; None while it is at work."""
 
 
-class Members(Query[Sequence[Member]]):
+class MembersOfRun(Query[Sequence[Member]]):
     """The members that worked on this run since it was last resumed."""
 
 
@@ -81,18 +81,18 @@ class PublishedOutcomes(Query[Mapping[str, int]]):
 # -- counts of the run ---------------------------------------------------------------------------------------
 
 
-class Balance(Query[survey.Balance]):
+class RunBalance(Query[survey.Balance]):
     """The counts of all URLs of this run."""
 
 
 @dataclass(frozen=True)
-class Survey(Query[survey.Survey]):
+class SiteSurvey(Query[survey.Survey]):
     """Counts over all URLs of the site with origin `site`. Reads all of them."""
 
     site: str
 
 
-class Tallies(Query[Counts]):
+class ListedTallies(Query[Counts]):
     """Counts over the listed pages of this run, for findings that need no other row."""
 
 
@@ -100,11 +100,11 @@ class Sitemaps(Query[survey.SitemapCounts]):
     """The counts of the sitemaps of this run."""
 
 
-class Hosts(Query[Sequence[HostRow]]):
+class BusiestHosts(Query[Sequence[HostRow]]):
     """The origins that this run asked for pages, the busiest first, at most `MOST_HOSTS`."""
 
 
-class Traps(Query[Sequence[Trap]]):
+class TrapsOfRun(Query[Sequence[Trap]]):
     """The crawler traps of this run: those stored by `Queue.store_traps`, and closed patterns."""
 
 
@@ -112,7 +112,7 @@ class Traps(Query[Sequence[Trap]]):
 
 
 @dataclass(frozen=True)
-class Record(Query[UrlRecord | None]):
+class RecordOf(Query[UrlRecord | None]):
     """All that is known about one URL."""
 
     url: Url
@@ -159,7 +159,7 @@ class PagesOfFailingSeeds(Query[Sequence[tuple[Seed, Sequence[Url]]]]):
 
 
 @dataclass(frozen=True)
-class Evidence(Query[tuple[Sequence[survey.Evidence], Sequence[survey.Build]]]):
+class DateEvidence(Query[tuple[Sequence[survey.Evidence], Sequence[survey.Build]]]):
     """For each origin, whether its Last-Modified headers are reliable, and its largest build.
 
     That is the `window` seconds with most Last-Modified headers of listed pages. A page states an older
@@ -171,7 +171,7 @@ class Evidence(Query[tuple[Sequence[survey.Evidence], Sequence[survey.Build]]]):
 
 
 @dataclass(frozen=True)
-class SameContent(Query[Sequence[survey.SameContent]]):
+class SameContentGroups(Query[Sequence[survey.SameContent]]):
     """Groups of at least that many listed pages with the same content; the largest twenty."""
 
     least: int
@@ -181,18 +181,18 @@ class SameContent(Query[Sequence[survey.SameContent]]):
 
 
 @dataclass(frozen=True)
-class Entries(Stream[Entry]):
+class ListedEntries(RowKind[Entry]):
     """The entries of this run from `first` up to, but not including, `below`, by URL."""
 
     first: str = ""
     below: str = ABOVE_ALL
 
 
-class KnownUrls(Stream[Url]):
+class AllUrls(RowKind[Url]):
     """All known URLs of the site in this run, with any outcome."""
 
 
-class Pages(Stream[PageRow]):
+class Pages(RowKind[PageRow]):
     """Every URL found by a run that is still stored, sorted by URL."""
 
 
@@ -203,11 +203,11 @@ class PagesOf(Query[Mapping[int, PageRow]]):
     ids: Sequence[int]
 
 
-class Edges(Stream[EdgeRow]):
+class Edges(RowKind[EdgeRow]):
     """The links, redirect and canonical of each URL of this run that has any, sorted by URL."""
 
 
-class Suspects(Stream[PageRow]):
+class Suspects(RowKind[PageRow]):
     """The settled URLs of this run that may have a finding of their own, in any order.
 
     These are all that are not listed, apart from those on other sites that are not known to be broken,
@@ -220,7 +220,7 @@ class Suspects(Stream[PageRow]):
 
 
 @dataclass(frozen=True)
-class ReadingPages(Stream[FeatureRow]):
+class ReadingPages(RowKind[FeatureRow]):
     """The listed pages of this run of which a feature read more than that many URLs, sorted by URL.
 
     Without what it read.
@@ -253,12 +253,12 @@ class CommonUrls(Query[Collection[Url]]):
 # -- what search engines were told, and what other sites answered --------------------------------------------
 
 
-class Ledger(Query[LedgerHead | None]):
+class LedgerState(Query[LedgerHead | None]):
     """The ledger; None before the first submission."""
 
 
 @dataclass(frozen=True)
-class LedgerRows(Stream[LedgerRow]):
+class LedgerRows(RowKind[LedgerRow]):
     """The URLs whose mark differs between ledger and this run, sorted by URL.
 
     `unchanged`: the listed ones without a difference, too.
@@ -268,7 +268,7 @@ class LedgerRows(Stream[LedgerRow]):
 
 
 @dataclass(frozen=True)
-class DueLinks(Stream[DueLink]):
+class DueLinks(RowKind[DueLink]):
     """Links not checked in this round: first those never checked, then the longest ago."""
 
     round_number: int
@@ -282,7 +282,7 @@ class CountDueLinks(Query[int]):
 
 
 @dataclass(frozen=True)
-class External(Query[ExternalRow | None]):
+class ExternalAnswer(Query[ExternalRow | None]):
     """The last answer for a URL."""
 
     url: Url

@@ -158,7 +158,7 @@ async def test_after_crash_only_interrupted_sitemap_is_read_again() -> None:
     assert world.asked == ["/sitemap.xml", "/a.xml", "/big.xml"]
     assert await world.read() == big
     assert world.asked[3:] == ["/big.xml"]
-    balance = await world.frontier.read(reads.Balance())
+    balance = await world.frontier.read(reads.RunBalance())
     assert (balance.discovered, balance.balanced) == (5_001, True)
 
 

@@ -70,10 +70,10 @@ async def crawl(chosen: Settings) -> Result:
     async with open_job(chosen) as job:
         ending = await job.crawl()
         origin = job.starts[0].rstrip("/")
-        balance = await job.frontier.read(reads.Balance())
+        balance = await job.frontier.read(reads.RunBalance())
         assert balance.balanced, balance
         result = Result(ending, origin, counts=dict(balance.outcomes), discovered=balance.discovered)
-        async for chunk in job.frontier.stream(reads.Entries()):
+        async for chunk in job.frontier.stream(reads.ListedEntries()):
             for entry in chunk:
                 path = entry.url.removeprefix(origin)
                 result.listed.append(path)
@@ -326,7 +326,9 @@ async def published(chosen: Settings) -> list[str]:
         await job.crawl()
         await job.publish()
         return [
-            urls.target(entry.url) async for chunk in job.frontier.stream(reads.Entries()) for entry in chunk
+            urls.target(entry.url)
+            async for chunk in job.frontier.stream(reads.ListedEntries())
+            for entry in chunk
         ]
 
 

@@ -70,7 +70,7 @@ class ManyRuns:
         await self.frontier.finish()
         dates = {
             entry.url: None if entry.lastmod is None else (int(entry.lastmod.timestamp()) - START) // DAY
-            async for chunk in self.frontier.stream(reads.Entries())
+            async for chunk in self.frontier.stream(reads.ListedEntries())
             for entry in chunk
         }
         if ending == "published":
@@ -234,7 +234,9 @@ def test_window_with_most_dates_is_found(moments: list[int]) -> None:
         for lease in (await site.frontier.lease(100)).leases:
             at = datetime.fromtimestamp(START + moments[int(lease.visit.url.rpartition("/")[2])], UTC)
             await site.frontier.settle([Settlement(lease, Verdict(Listed(), Facts(200, header=at)))])
-        _, some = await site.frontier.read(reads.Evidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD))
+        _, some = await site.frontier.read(
+            reads.DateEvidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD)
+        )
         await site.frontier.close()
         return some[0] if some else None
 

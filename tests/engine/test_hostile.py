@@ -61,8 +61,8 @@ async def crawl(here: Origin, folder: Path, **chosen: object) -> Result:
             await job.publish()
         except CrawlerError as error:
             result.refused = error
-        result.balance = await job.frontier.read(reads.Balance())
-        result.traps = list(await job.frontier.read(reads.Traps()))
+        result.balance = await job.frontier.read(reads.RunBalance())
+        result.traps = list(await job.frontier.read(reads.TrapsOfRun()))
     for file in sorted((folder / "out").glob("sitemap*.xml.gz")):
         for entry in lxml.etree.fromstring(gzip.decompress(file.read_bytes())).iter(f"{NAMESPACE}url"):
             loc, date = entry.findtext(f"{NAMESPACE}loc"), entry.findtext(f"{NAMESPACE}lastmod")

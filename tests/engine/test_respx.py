@@ -60,7 +60,7 @@ async def crawl(
     async with open_job(settings(SITE, folder, **({"transport": "httpx"} | chosen))) as job:
         assert await job.crawl() is Ending.COMPLETE
         await job.publish()
-        balance = await job.frontier.read(reads.Balance())
+        balance = await job.frontier.read(reads.RunBalance())
         assert balance.balanced
     written = gzip.decompress((folder / "out/sitemap.xml.gz").read_bytes()).decode()
     entries = re.findall(r"<url>(.*?)</url>", written, re.DOTALL)

@@ -125,13 +125,13 @@ async def crawl(origin: str, folder: Path, **chosen: object) -> Result:
         result.ending = await job.crawl()
         result.listed = [
             entry.url.removeprefix(origin)
-            async for chunk in job.frontier.stream(reads.Entries())
+            async for chunk in job.frontier.stream(reads.ListedEntries())
             for entry in chunk
         ]
-        balance = await job.frontier.read(reads.Balance())
+        balance = await job.frontier.read(reads.RunBalance())
         assert balance.balanced
         result.outcomes = dict(balance.outcomes)
-        result.traps = list(await job.frontier.read(reads.Traps()))
+        result.traps = list(await job.frontier.read(reads.TrapsOfRun()))
         if result.ending is Ending.COMPLETE:
             await job.frontier.conclude()
     return result
@@ -397,10 +397,10 @@ async def published(origin: str, folder: Path, **chosen: object) -> Result:
         result.ending = await job.crawl()
         result.listed = [
             entry.url.removeprefix(origin)
-            async for chunk in job.frontier.stream(reads.Entries())
+            async for chunk in job.frontier.stream(reads.ListedEntries())
             for entry in chunk
         ]
-        result.traps = list(await job.frontier.read(reads.Traps()))
+        result.traps = list(await job.frontier.read(reads.TrapsOfRun()))
         await job.publish()
     return result
 

@@ -170,8 +170,10 @@ async def test_input_list_without_start_url_crawls_each_host_it_names(tmp_path: 
         async with open_job(chosen) as job:
             assert job.starts == (Url(f"{one}/gone"), Url(f"{two}/b"))
             assert await job.crawl() is Ending.COMPLETE
-            listed = [entry.url async for chunk in job.frontier.stream(reads.Entries()) for entry in chunk]
-            record = await job.frontier.read(reads.Record(Url(f"{one}/b")))
+            listed = [
+                entry.url async for chunk in job.frontier.stream(reads.ListedEntries()) for entry in chunk
+            ]
+            record = await job.frontier.read(reads.RecordOf(Url(f"{one}/b")))
     assert sorted(listed) == sorted([f"{one}/b", f"{one}/c", f"{two}/b", f"{two}/c"])
     assert record
     assert record.seed == Seed(SeedKind.INPUT, str(tmp_path / "list.txt"))

@@ -101,7 +101,7 @@ async def test_facts_round_trip_through_state(tmp_path: Path) -> None:
         await frontier.finish()
         await frontier.conclude()
     for url, facts in some.items():
-        record = await frontier.read(reads.Record(url))
+        record = await frontier.read(reads.RecordOf(url))
         assert record
         assert record.facts == facts
     await frontier.close()

@@ -121,7 +121,7 @@ async def test_url_is_added_once(bench: Bench) -> None:
     await bench.ready()
     assert await bench.frontier.add([page("/a"), page("/a"), page("/b")]) == 2
     assert await bench.frontier.add([page("/b"), page("/c")]) == 1
-    assert (await bench.frontier.read(reads.Balance())).discovered == 4
+    assert (await bench.frontier.read(reads.RunBalance())).discovered == 4
 
 
 async def test_visit_is_leased_once_at_a_time(bench: Bench) -> None:
@@ -216,7 +216,7 @@ async def test_failed_robots_txt_is_requested_again_on_resume(bench: Bench, stat
     [again] = await bench.leases()
     assert again.robots_first
     assert again.visit == one.visit
-    balance = await bench.frontier.read(reads.Balance())
+    balance = await bench.frontier.read(reads.RunBalance())
     assert (balance.discovered, balance.open) == (2, 1)
 
 
@@ -287,10 +287,10 @@ async def test_settle_stores_facts_and_adds_links(bench: Bench) -> None:
     dated = Lastmod(datetime(2024, 2, 29, 1, 2, 3, tzinfo=UTC), Source.HEADER)
     facts = Facts(200, Validators('W/"x"', "yesterday"), dated)
     assert await bench.settle(root, Listed(dated), page("/a"), page("/b"), facts=facts) == 2
-    record = await bench.frontier.read(reads.Record(ROOT))
+    record = await bench.frontier.read(reads.RecordOf(ROOT))
     assert record is not None
     assert (record.state, record.outcome, record.facts) == ("settled", Listed(dated), facts)
-    found = await bench.frontier.read(reads.Record(Url(SITE + "/a")))
+    found = await bench.frontier.read(reads.RecordOf(Url(SITE + "/a")))
     assert found is not None
     assert (found.visit.via, found.visit.depth, found.state) == (ROOT, 1, "queued")
     assert [await bench.frontier.read(reads.CountLinking(url)) for url in (found.visit.url, ROOT)] == [1, 0]
@@ -310,7 +310,7 @@ async def test_outcomes_round_trip(bench: Bench, outcome: Outcome) -> None:
     await bench.ready()
     [lease] = await bench.leases()
     await bench.settle(lease, outcome)
-    record = await bench.frontier.read(reads.Record(ROOT))
+    record = await bench.frontier.read(reads.RecordOf(ROOT))
     assert record is not None
     assert record.outcome == outcome
 
@@ -334,9 +334,9 @@ async def test_expired_lease_is_leased_again_and_cannot_be_settled(bench: Bench)
     [renewed] = await bench.leases()
     assert renewed.id == expired.id
     assert await bench.settle(expired, Failed(Cause.TIMEOUT), page("/from-expired-lease")) == 0
-    assert await bench.frontier.read(reads.Record(Url(SITE + "/from-expired-lease"))) is None
+    assert await bench.frontier.read(reads.RecordOf(Url(SITE + "/from-expired-lease"))) is None
     await bench.settle(renewed, Listed())
-    record = await bench.frontier.read(reads.Record(ROOT))
+    record = await bench.frontier.read(reads.RecordOf(ROOT))
     assert record is not None
     assert record.outcome == Listed()
 
@@ -346,7 +346,7 @@ async def test_second_settlement_of_a_lease_is_ignored(bench: Bench) -> None:
     [lease] = await bench.leases()
     await bench.settle(lease, Listed())
     await bench.settle(lease, Failed(Cause.TIMEOUT))
-    assert (await bench.frontier.read(reads.Balance())).outcomes == {"listed": 1}
+    assert (await bench.frontier.read(reads.RunBalance())).outcomes == {"listed": 1}
 
 
 async def test_finished_when_nothing_is_due_or_leased(bench: Bench) -> None:
@@ -362,7 +362,7 @@ async def test_filtered_visit_is_settled_at_once_and_never_leased(bench: Bench) 
     [lease] = await bench.leases()
     await bench.settle(lease, Listed(), page("/out", filtered=Why.EXCLUDED))
     assert (await bench.frontier.lease(1)).finished
-    balance = await bench.frontier.read(reads.Balance())
+    balance = await bench.frontier.read(reads.RunBalance())
     assert balance.outcomes == {"listed": 1, "unlisted:excluded": 1}
     assert balance.balanced
 
@@ -379,7 +379,7 @@ async def test_followed_link_overrides_nofollow_link_in_either_order(bench: Benc
         await bench.frontier.settle([avoided])
         await bench.frontier.settle([followed])
     assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/x"]
-    assert (await bench.frontier.read(reads.Balance())).balanced
+    assert (await bench.frontier.read(reads.RunBalance())).balanced
 
 
 async def test_entries_are_ordered_by_url(bench: Bench) -> None:
@@ -389,7 +389,7 @@ async def test_entries_are_ordered_by_url(bench: Bench) -> None:
     for lease in await bench.leases():
         outcome: Outcome = Unlisted(Why.NOINDEX) if lease.visit.url.endswith("/b") else Listed(dated)
         await bench.settle(lease, outcome, facts=Facts(200, lastmod=dated))
-    entries = [entry async for chunk in bench.frontier.stream(reads.Entries()) for entry in chunk]
+    entries = [entry async for chunk in bench.frontier.stream(reads.ListedEntries()) for entry in chunk]
     expected = sorted(SITE + path for path in paths if not path.endswith("/b"))
     assert entries == [Entry(Url(url), dated.at) for url in expected]
 
@@ -435,7 +435,7 @@ async def test_next_run_has_validators_and_links_of_last_run(bench: Bench) -> No
     await bench.frontier.settle([Settlement(lease, unchanged, (page("/a"),))])
     assert await bench.links(lease) == {avoided}, "a link to a page that this run knows tells nothing"
     assert await bench.frontier.read(reads.CountLinking(Url(SITE + "/a"))) == 1, "a 304 keeps the links"
-    assert (await bench.frontier.read(reads.Balance())).discovered == 2, (
+    assert (await bench.frontier.read(reads.RunBalance())).discovered == 2, (
         "a page that is no longer linked is not discovered"
     )
 
@@ -503,7 +503,7 @@ async def test_unfinished_run_with_other_settings_is_abandoned(bench: Bench) -> 
     await bench.leases(1)
     run = await bench.frontier.begin("others")
     assert (run.number, run.resumed) == (2, False)
-    assert (await bench.frontier.read(reads.Balance())).discovered == 0
+    assert (await bench.frontier.read(reads.RunBalance())).discovered == 0
     await bench.frontier.add([Visit(ROOT)])
     assert [lease.visit.url for lease in await bench.leases()] == [ROOT]
 
@@ -546,7 +546,7 @@ async def test_state_is_locked_for_writers_and_open_to_readers(path: Path) -> No
     with pytest.raises(StateBusy, match=r"Another run is using the state .*state\.db"):
         SqliteFrontier(str(path))
     reader = SqliteFrontier(str(path), read_only=True)
-    assert (await reader.read(reads.Balance())).discovered == 0
+    assert (await reader.read(reads.RunBalance())).discovered == 0
     await reader.close()
     await holder.close()
     await SqliteFrontier(str(path)).close()
@@ -570,7 +570,7 @@ async def main():
         [lease, *_] = (await frontier.lease(1)).leases
         found = (Visit(Url(f"http://a.example/{number}"), 1, lease.visit.url),)
         await frontier.settle([Settlement(lease, Verdict(Listed()), found)])
-    print((await frontier.read(reads.Balance())).outcomes, flush=True)
+    print((await frontier.read(reads.RunBalance())).outcomes, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 anyio.run(main)
@@ -585,7 +585,7 @@ async def test_settlements_survive_sigkill(path: Path) -> None:
     assert done.stdout.strip() == "{'listed': 50}", done.stderr
     frontier = SqliteFrontier(str(path))
     assert (await frontier.begin("settings")).resumed
-    assert (await frontier.read(reads.Balance())).outcomes == {"listed": 50}
+    assert (await frontier.read(reads.RunBalance())).outcomes == {"listed": 50}
     assert len((await frontier.lease(9)).leases) == 1
     await frontier.close()
 
@@ -598,9 +598,9 @@ async def test_last_runs_are_kept(path: Path) -> None:
         await frontier.add([Visit(Url(f"{SITE}/{number}")), Visit(Url(f"{SITE}/always"))])
         await frontier.finish()
         await frontier.conclude()
-    known = [await frontier.read(reads.Record(Url(f"{SITE}/{number}"))) is not None for number in range(5)]
+    known = [await frontier.read(reads.RecordOf(Url(f"{SITE}/{number}"))) is not None for number in range(5)]
     assert known == [False, False, False, True, True]
-    assert await frontier.read(reads.Record(Url(f"{SITE}/always")))
+    assert await frontier.read(reads.RecordOf(Url(f"{SITE}/always")))
     await frontier.close()
 
 
@@ -644,7 +644,7 @@ async def test_full_disk_is_reported_and_loses_no_settlement(path: Path) -> None
     frontier._connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(FrontierError, match="full"):
         await frontier.add([page(f"/{n}" + "x" * 500) for n in range(1000)])
-    assert (await frontier.read(reads.Balance())).discovered == 1
+    assert (await frontier.read(reads.RunBalance())).discovered == 1
     frontier._connection.execute("PRAGMA max_page_count = 1000000")
     assert await frontier.add([page("/0" + "x" * 500)]) == 1, "a URL that was rolled back is new again"
     await frontier.close()
@@ -703,7 +703,7 @@ async def test_followed_link_to_url_known_from_nofollow_link_is_found(bench: Ben
     await bench.settle(second, Listed(), page("/x"), page("/y", filtered=Why.NOFOLLOW))
     leases = await bench.leases()
     assert [lease.visit.url for lease in leases] == [SITE + "/x", SITE + "/y"]
-    balance = await bench.frontier.read(reads.Balance())
+    balance = await bench.frontier.read(reads.RunBalance())
     assert balance.discovered == 4
     assert balance.balanced
 
@@ -714,15 +714,15 @@ async def test_identical_pages_are_found_and_can_be_unlisted(bench: Bench) -> No
     for number, lease in enumerate(await bench.leases()):
         outcome = Unlisted(Why.NOINDEX) if number == 5 else Listed()
         await bench.settle(lease, outcome, facts=Facts(200, content="odd" if number == 4 else "same"))
-    assert await bench.frontier.read(reads.SameContent(5)) == []
-    [group] = await bench.frontier.read(reads.SameContent(4))
+    assert await bench.frontier.read(reads.SameContentGroups(5)) == []
+    [group] = await bench.frontier.read(reads.SameContentGroups(4))
     assert group == SameContent(SITE, "same", 4, Url(f"{SITE}/0"))
     await bench.frontier.withdraw([Url(urls[0]), Url(urls[5])], Why.TRAP, "pattern")
-    record = await bench.frontier.read(reads.Record(Url(urls[0])))
+    record = await bench.frontier.read(reads.RecordOf(Url(urls[0])))
     assert record
     assert record.outcome == Unlisted(Why.TRAP, "pattern")
     await bench.frontier.withdraw(group, Why.SOFT_404, "probe")
-    balance = await bench.frontier.read(reads.Balance())
+    balance = await bench.frontier.read(reads.RunBalance())
     assert balance.outcomes == {
         "listed": 1,
         "unlisted:noindex": 1,
@@ -738,7 +738,7 @@ async def test_failed_pages_can_be_reopened(bench: Bench) -> None:
     await bench.settle(first, Failed(Cause.CONNECT))
     await bench.settle(second, Listed())
     await bench.frontier.reopen([first.visit.url, second.visit.url])
-    balance = await bench.frontier.read(reads.Balance())
+    balance = await bench.frontier.read(reads.RunBalance())
     assert (balance.open, dict(balance.outcomes), balance.balanced) == (1, {"listed": 1}, True)
     [again] = await bench.leases()
     assert (again.visit.url, again.attempt) == (first.visit.url, 1)
@@ -774,7 +774,7 @@ async def test_clock_going_back_does_not_turn_response_into_failure(bench: Bench
     bench.clock.now -= 10 * DAY
     await bench.ready()
     await bench.settle((await bench.leases())[0], Listed(), page("/a"), facts=Facts(200, header=moment(5)))
-    record = await bench.frontier.read(reads.Record(ROOT))
+    record = await bench.frontier.read(reads.RecordOf(ROOT))
     assert record
     assert record.facts
     assert (record.facts.header, record.failing) == (moment(5), None)
@@ -851,7 +851,7 @@ async def test_urls_named_by_seed_are_fetched_despite_link_filters(bench: Bench)
     leases = await bench.leases()
     assert {lease.visit.url for lease in leases} == {visit.url for visit in named}
     assert {lease.visit.depth for lease in leases} == {0}
-    balance = await bench.frontier.read(reads.Balance())
+    balance = await bench.frontier.read(reads.RunBalance())
     assert (balance.discovered, balance.balanced) == (6, True)
 
 
@@ -877,7 +877,7 @@ async def test_provenance_of_url_does_not_depend_on_discovery_order(bench: Bench
         # A page that links only to itself is linked by no other page.
         await bench.settle(lease, Listed(), Visit(lease.visit.url, 1, lease.visit.url))
     known = {
-        url: await bench.frontier.read(reads.Record(url))
+        url: await bench.frontier.read(reads.RecordOf(url))
         for url in (both, alone, follows_not, itself, Url(SITE + "/linked"))
     }
     ways = {url.removeprefix(SITE): (r.seed, r.visit.via, r.visit.depth) for url, r in known.items() if r}
@@ -894,7 +894,7 @@ async def test_start_url_keeps_its_seed(bench: Bench) -> None:
     await bench.frontier.add([Visit(ROOT)], sitemap("a"))
     await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
     await bench.frontier.add([Visit(ROOT)], sitemap("a"))
-    record = await bench.frontier.read(reads.Record(ROOT))
+    record = await bench.frontier.read(reads.RecordOf(ROOT))
     assert record
     assert record.seed == Seed(SeedKind.START)
 
@@ -936,7 +936,7 @@ async def test_urls_of_pattern_are_held_until_next_round(bench: Bench) -> None:
     [root] = await bench.leases()
     assert await bench.settle(root, Listed(), page("/a"), *(shop(n) for n in range(200))) == 1
     assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/a"]
-    balance = await bench.frontier.read(reads.Balance())
+    balance = await bench.frontier.read(reads.RunBalance())
     assert (balance.discovered, balance.open, balance.balanced) == (202, 201, True)
 
 
@@ -955,15 +955,15 @@ async def test_pattern_without_new_content_is_closed_for_good(bench: Bench) -> N
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
     assert len(await rounds(bench)) == FIRST_BATCH
-    [trap] = await bench.frontier.read(reads.Traps())
+    [trap] = await bench.frontier.read(reads.TrapsOfRun())
     assert (trap.kind, trap.pattern) == ("query", SITE + "/shop?n=…")
     await bench.frontier.add([shop(1_000), page("/b")])
     assert [lease.visit.url for lease in await bench.leases()] == [SITE + "/b"]
-    record = await bench.frontier.read(reads.Record(shop(1_000).url))
+    record = await bench.frontier.read(reads.RecordOf(shop(1_000).url))
     assert record
     assert record.outcome == Unlisted(Why.TRAP, trap.pattern)
     assert record.pattern == InPattern(trap.pattern, FIRST_BATCH, closed=True)
-    assert (await bench.frontier.read(reads.Balance())).balanced
+    assert (await bench.frontier.read(reads.RunBalance())).balanced
     assert await bench.frontier.unlist_repeats() == FIRST_BATCH - 1
     assert await bench.frontier.unlist_repeats() == 0
 
@@ -973,7 +973,7 @@ async def test_pattern_with_new_content_stays_open(bench: Bench) -> None:
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
     assert len(await rounds(bench, "{}")) == 400
-    assert await bench.frontier.read(reads.Traps()) == []
+    assert await bench.frontier.read(reads.TrapsOfRun()) == []
     assert await bench.frontier.unlist_repeats() == 0
 
 
@@ -994,7 +994,7 @@ async def test_urls_named_by_seed_are_not_held(bench: Bench) -> None:
 async def held_back(bench: Bench) -> int:
     """The number of a page that its closed pattern holds back."""
     for number in range(400):
-        record = await bench.frontier.read(reads.Record(shop(number).url))
+        record = await bench.frontier.read(reads.RecordOf(shop(number).url))
         if record and record.outcome == Unlisted(Why.TRAP, SITE + "/shop?n=…"):
             return number
     raise AssertionError
@@ -1045,7 +1045,7 @@ async def test_reported_traps_are_stored_once(bench: Bench) -> None:
     trap = Trap("path", "https://a/…/x/…/x/…", "https://a/x/x")
     await bench.frontier.store_traps([trap, trap])
     await bench.frontier.store_traps([trap])
-    assert await bench.frontier.read(reads.Traps()) == [trap]
+    assert await bench.frontier.read(reads.TrapsOfRun()) == [trap]
 
 
 async def test_the_last_success_outlives_the_runs_that_failed_since(bench: Bench) -> None:
@@ -1059,7 +1059,7 @@ async def test_the_last_success_outlives_the_runs_that_failed_since(bench: Bench
         await bench.frontier.finish()
         await bench.frontier.conclude(refused=True)
         await bench.frontier.end_session(SessionEnd(6, refused="too few", succeeded=run.succeeded))
-    rows = await bench.frontier.read(reads.Runs())
+    rows = await bench.frontier.read(reads.AllRuns())
     assert len(rows) == 10
     assert {row.succeeded for row in rows} == {7.0}
     last = await bench.frontier.read(reads.LastPublication())
@@ -1092,10 +1092,10 @@ async def ledger_rows(
 
 async def test_a_ledger_begins_with_the_listed_pages_or_empty(bench: Bench) -> None:
     await listed(bench, a="1", b="dated")
-    assert await bench.frontier.read(reads.Ledger()) is None
+    assert await bench.frontier.read(reads.LedgerState()) is None
     assert len(await ledger_rows(bench)) == 3
     assert await bench.frontier.open_ledger(SITE, noted=True) == 3
-    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE)
+    assert await bench.frontier.read(reads.LedgerState()) == LedgerHead(SITE)
     assert await ledger_rows(bench) == []
     assert await ledger_rows(bench, unchanged=True) == [
         ("/", "root@", "root@", "listed"),
@@ -1103,7 +1103,7 @@ async def test_a_ledger_begins_with_the_listed_pages_or_empty(bench: Bench) -> N
         ("/b", "dated@1700000000", "dated@1700000000", "listed"),
     ]
     assert await bench.frontier.open_ledger("http://other.example", noted=False) == 0
-    assert await bench.frontier.read(reads.Ledger()) == LedgerHead("http://other.example")
+    assert await bench.frontier.read(reads.LedgerState()) == LedgerHead("http://other.example")
     assert [row[1] for row in await ledger_rows(bench)] == [None, None, None]
 
 
@@ -1135,16 +1135,16 @@ async def test_the_ledger_tells_what_is_new_moved_and_gone(bench: Bench) -> None
     assert await ledger_rows(bench) == expected[2:]
     await bench.frontier.enter(rows[2:])
     assert await ledger_rows(bench) == []
-    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE)
+    assert await bench.frontier.read(reads.LedgerState()) == LedgerHead(SITE)
 
 
 async def test_ledger_survives_and_knows_how_pages_were_read(bench: Bench) -> None:
     await listed(bench, a="1")
     await bench.frontier.open_ledger(SITE, noted=True)
     await bench.frontier.begin("settings", "another way")
-    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE, comparable=False)
+    assert await bench.frontier.read(reads.LedgerState()) == LedgerHead(SITE, comparable=False)
     await bench.frontier.enter([], 1)
-    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE)
+    assert await bench.frontier.read(reads.LedgerState()) == LedgerHead(SITE)
 
 
 async def test_what_was_delivered_is_kept_with_the_newest_publication(bench: Bench) -> None:
@@ -1159,7 +1159,7 @@ async def test_what_was_delivered_is_kept_with_the_newest_publication(bench: Ben
     last = await bench.frontier.read(reads.LastPublication())
     assert last
     assert last.delivered == "two"
-    [run] = await bench.frontier.read(reads.Runs())
+    [run] = await bench.frontier.read(reads.AllRuns())
     assert run.publication
     assert run.publication.delivered == "two"
 
@@ -1169,10 +1169,10 @@ async def test_the_ledger_knows_whether_a_run_searches_the_same_site(bench: Benc
     await bench.frontier.mark_published(PublicationRow(2))
     await bench.frontier.open_ledger(SITE, noted=True)
     await bench.frontier.begin("another scope")
-    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE, same_scope=False)
+    assert await bench.frontier.read(reads.LedgerState()) == LedgerHead(SITE, same_scope=False)
     await bench.frontier.mark_published(PublicationRow(2))
     await bench.frontier.enter([], 0)
-    assert await bench.frontier.read(reads.Ledger()) == LedgerHead(SITE)
+    assert await bench.frontier.read(reads.LedgerState()) == LedgerHead(SITE)
 
 
 # -- Externals ---------------------------------------------------------------------------------------------
@@ -1225,12 +1225,12 @@ async def test_links_to_other_sites_are_due_once_in_a_round(bench: Bench) -> Non
 async def test_answers_are_kept_with_the_one_before_and_shown(bench: Bench) -> None:
     await linking_run(bench, "/a", "/b")
     await answered(bench, "ok", "/a")
-    assert await bench.frontier.read(reads.External(away("/b").url)) is None
+    assert await bench.frontier.read(reads.ExternalAnswer(away("/b").url)) is None
     bench.clock.now += DAY
     await answered(bench, "broken:not-found", "/a", round_number=2)
     await answered(bench, "broken:dns", "/a", round_number=2)
     row = ExternalRow("broken:dns", 404, "says no", bench.clock(), 2, "ok")
-    assert await bench.frontier.read(reads.External(away("/a").url)) == row
+    assert await bench.frontier.read(reads.ExternalAnswer(away("/a").url)) == row
     pages = [page async for chunk in bench.frontier.stream(reads.Pages()) for page in chunk]
     assert {page.url: page.external for page in pages} == {
         ROOT: None,
@@ -1261,7 +1261,7 @@ async def test_answers_outlive_run_and_count_for_links_of_newest_one(bench: Benc
     await bench.settle(lease, Listed(), away("/a"))
     assert await links_due(bench, 2) == [away("/a").url]
     assert (await bench.frontier.read(reads.CountAnswers())).codes == {"ok": 1}
-    assert await bench.frontier.read(reads.External(away("/b").url)) is not None
+    assert await bench.frontier.read(reads.ExternalAnswer(away("/b").url)) is not None
 
 
 async def test_note_of_a_check_of_links_is_kept(bench: Bench) -> None:

@@ -140,7 +140,7 @@ async def test_member_marked_dead_joins_again_and_what_it_held_is_void(crew: Cre
     [*mine] = await leases(frozen)
     assert all(frozen.is_lease_valid(lease) for lease in mine)
     assert not frozen.is_lease_valid(first)
-    assert [member.alive for member in await other.read(reads.Members())] == [False, True, True]
+    assert [member.alive for member in await other.read(reads.MembersOfRun())] == [False, True, True]
 
 
 async def test_robots_txt_of_dead_reader_is_read_by_another_member(crew: Crew) -> None:
@@ -197,7 +197,7 @@ async def test_a_leader_that_only_leaves_does_not_end_the_run(crew: Crew) -> Non
     assert await follower.read(reads.ExitOfRun()) is None
     assert await follower.take_leadership()
     await follower.end_session(SessionEnd(143, 1.0, 2, 3, goes_on=True))
-    [row] = await follower.read(reads.Runs())
+    [row] = await follower.read(reads.AllRuns())
     assert (row.exit, row.requests, row.seconds) == (143, 4, 2.0)
 
 
@@ -217,7 +217,7 @@ async def test_run_that_is_over_is_not_begun_again_by_its_name(crew: Crew) -> No
     late = crew.open()
     run = await late.begin("settings", "", Terms("nightly"))
     assert (run.number, run.over) == (1, 0)
-    assert [member.name for member in await late.read(reads.Members())] == [first._members.name], (
+    assert [member.name for member in await late.read(reads.MembersOfRun())] == [first._members.name], (
         "it has not joined"
     )
     await first.close()

@@ -50,7 +50,7 @@ def rows(path: str, query: str) -> list[tuple[object, ...]]:
 @pytest.mark.usefixtures("step")
 async def test_step_is_made_when_a_state_is_opened(state: str) -> None:
     frontier = SqliteFrontier(state)
-    assert (await frontier.read(reads.Balance())).open == 1
+    assert (await frontier.read(reads.RunBalance())).open == 1
     await frontier.close()
     assert rows(state, COLOURS) == [(None,)]
     assert rows(state, "PRAGMA user_version") == [(NEXT,)]
@@ -62,7 +62,7 @@ async def test_earlier_state_is_read_without_being_changed(state: str) -> None:
     before = Path(state).read_bytes()
     frontier = SqliteFrontier(state, read_only=True)
     try:
-        assert (await frontier.read(reads.Balance())).open == 1
+        assert (await frontier.read(reads.RunBalance())).open == 1
         assert frontier._db.all(COLOURS) == [(None,)]
     finally:
         await frontier.close()
@@ -93,7 +93,7 @@ async def test_step_and_refusal_on_postgres(monkeypatch: pytest.MonkeyPatch) -> 
         PostgresFrontier(address)
     monkeypatch.setattr(schema, "STEPS", {NEXT - 1: STEP})
     again = PostgresFrontier(address)
-    assert (await again.read(reads.Balance())).open == 1
+    assert (await again.read(reads.RunBalance())).open == 1
     assert await again._call(lambda: again._db.all(COLOURS)) == [(None,)]
     await again.close()
     monkeypatch.undo()

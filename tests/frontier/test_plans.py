@@ -189,7 +189,7 @@ async def test_lease_and_settle_read_few_rows(watched: Watched) -> None:
 async def test_heartbeat_and_members_read_few_rows(watched: Watched) -> None:
     watched.taken()
     await watched.frontier._call(watched.frontier._members.beat)
-    await watched.frontier.read(reads.Members())
+    await watched.frontier.read(reads.MembersOfRun())
     assert not excesses(watched.taken())
 
 

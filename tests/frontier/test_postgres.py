@@ -70,7 +70,7 @@ async def test_leases_of_dead_member_return_its_settlement_is_dropped() -> None:
     found = (Visit(Url(SITE + "/from-the-dead"), 1, ROOT),)
     assert await one.settle([Settlement(lost, Verdict(Listed()), found)]) == Settled(0, [None])
     await three.settle([Settlement(again, Verdict(Listed()))])
-    balance = await three.read(reads.Balance())
+    balance = await three.read(reads.RunBalance())
     assert (balance.discovered, dict(balance.outcomes), balance.balanced) == (1, {"listed": 1}, True)
     for frontier in (one, two, three):
         await frontier.close()

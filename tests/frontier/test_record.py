@@ -77,7 +77,7 @@ async def test_urls_are_found_again_as_the_rule_says(bench: Bench, seed: int) ->
         for lease in await bench.leases(chance.randrange(3)):
             known[lease.visit.url] = known[lease.visit.url]._replace(state=LEASED)
     for url, expected in known.items():
-        stored = await bench.frontier.read(reads.Record(url))
+        stored = await bench.frontier.read(reads.RecordOf(url))
         assert stored
         assert stored.visit.via
         outcome = stored.outcome and code(stored.outcome)

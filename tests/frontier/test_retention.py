@@ -60,8 +60,8 @@ async def test_urls_that_no_kept_run_found_are_forgotten_in_portions(
     await crawl(frontier, "/stays", "/new", refused=refused)
     assert (rows(frontier, "url"), rows(frontier, "page")) == (3, 3)
     assert (rows(frontier, "run"), rows(frontier, "member")) == (2, 2)
-    assert await frontier.read(reads.Record(Url(SITE + "/old/1"))) is None
-    assert await frontier.read(reads.Record(Url(SITE + "/stays")))
+    assert await frontier.read(reads.RecordOf(Url(SITE + "/old/1"))) is None
+    assert await frontier.read(reads.RecordOf(Url(SITE + "/stays")))
     await frontier.close()
 
 

@@ -80,9 +80,9 @@ async def test_rows_are_complete_and_ordered(
         every, leading, balance = (
             await pages(frontier),
             await edges(frontier),
-            await frontier.read(reads.Balance()),
+            await frontier.read(reads.RunBalance()),
         )
-        [run] = await frontier.read(reads.Runs())
+        [run] = await frontier.read(reads.AllRuns())
         some = await frontier.read(reads.PagesOf([every[3].id, every[5].id, 99_999]))
     finally:
         await frontier.close()
@@ -118,7 +118,7 @@ async def test_open_page_has_no_outcome_and_shows_previous_one(path: str, tmp_pa
     await crawled(demo_site(), path, tmp_path / "out", max_pages=3)
     frontier = SqliteFrontier(path, read_only=True)
     try:
-        every, balance = await pages(frontier), await frontier.read(reads.Balance())
+        every, balance = await pages(frontier), await frontier.read(reads.RunBalance())
     finally:
         await frontier.close()
     assert sum(not page.outcome for page in every) == balance.open > 0

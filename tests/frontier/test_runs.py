@@ -48,7 +48,7 @@ def opened(path: str, **more: bool) -> SqliteFrontier:
 async def rows_in(path: str) -> list[RunRow]:
     frontier = opened(path, read_only=True)
     try:
-        return list(await frontier.read(reads.Runs()))
+        return list(await frontier.read(reads.AllRuns()))
     finally:
         await frontier.close()
 
@@ -91,16 +91,16 @@ async def test_sessions_of_run_are_summed(path: str) -> None:
 async def test_killed_run_is_reported_as_interrupted(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frontier = opened(path)
     await frontier.begin("settings")
-    assert [row.status for row in await frontier.read(reads.Runs())] == ["crawling"]
+    assert [row.status for row in await frontier.read(reads.AllRuns())] == ["crawling"]
     assert [row.status for row in await rows_in(path)] == ["crawling"], "seen by another"
     await frontier.close()  # as if killed: it did not say how it ended
     monkeypatch.setattr("crawler.frontier.sqlite.database.SqliteDatabase.life", -1.0)
     assert [row.status for row in await rows_in(path)] == ["interrupted"]
     frontier = opened(path)
     await frontier.begin("other settings")
-    assert [row.status for row in await frontier.read(reads.Runs())] == ["interrupted", "crawling"]
+    assert [row.status for row in await frontier.read(reads.AllRuns())] == ["interrupted", "crawling"]
     await frontier.begin("yet others")
-    assert [row.number for row in await frontier.read(reads.Runs())] == [2, 3], (
+    assert [row.number for row in await frontier.read(reads.AllRuns())] == [2, 3], (
         "runs are forgotten by --keep-runs"
     )
     await frontier.close()

@@ -252,7 +252,7 @@ async def test_reading_state_of_killed_crawl_writes_nothing(path: Path, tmp_path
     assert before[1], "the last commits are in the log"
     for state in (left, path):  # a killed and a running crawl
         reader = SqliteFrontier(str(state), read_only=True)
-        assert (await reader.read(reads.Balance())).open == 1
+        assert (await reader.read(reads.RunBalance())).open == 1
         await reader.close()
     await crawl.add([Visit(Url("http://a.example/b"))])
     await crawl.close()

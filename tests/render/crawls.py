@@ -29,7 +29,7 @@ async def crawled(chosen: Settings) -> Mapping[str, UrlRecord]:
         found: dict[str, UrlRecord] = {}
         async for chunk in job.frontier.stream(reads.Pages()):
             for page in chunk:
-                record = await job.frontier.read(reads.Record(page.url))
+                record = await job.frontier.read(reads.RecordOf(page.url))
                 assert record
                 found[target(page.url) if page.url.startswith(chosen.scope.start[0]) else page.url] = record
         return found

@@ -126,14 +126,14 @@ async def crawl(origin: str, folder: Path, *, verdicts: Verdicts = Verdicts(), *
     async with open_job(settings) as job:
         await job.crawl()
         await job.publish()
-        assert (await job.frontier.read(reads.Balance())).balanced
+        assert (await job.frontier.read(reads.RunBalance())).balanced
         found: Duplicates = {
             entry.url.removeprefix(origin): None
-            async for chunk in job.frontier.stream(reads.Entries())
+            async for chunk in job.frontier.stream(reads.ListedEntries())
             for entry in chunk
         }
         for url in await job.frontier.read(reads.Examples("unlisted:duplicate", 10_000)):
-            record = await job.frontier.read(reads.Record(url))
+            record = await job.frontier.read(reads.RecordOf(url))
             assert record
             assert isinstance(record.outcome, Unlisted)
             assert record.outcome.why is Why.DUPLICATE

@@ -92,15 +92,15 @@ class Nights:
             finally:
                 self.entries = {
                     url.target(entry.url): entry.lastmod
-                    async for chunk in job.frontier.stream(reads.Entries())
+                    async for chunk in job.frontier.stream(reads.ListedEntries())
                     for entry in chunk
                 }
-                balance = await job.frontier.read(reads.Balance())
+                balance = await job.frontier.read(reads.RunBalance())
                 assert balance.balanced
                 assert balance.listed == len(self.entries)
                 self.outcomes = {}
                 for path in self.site.answers:
-                    record = await job.frontier.read(reads.Record(Url(self.origin + path)))
+                    record = await job.frontier.read(reads.RecordOf(Url(self.origin + path)))
                     if record and record.run == job.run.number and record.outcome:
                         self.outcomes[path] = code(record.outcome)
         return self.outcomes

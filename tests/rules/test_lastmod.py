@@ -97,9 +97,9 @@ async def crawl(origin: str, folder: Path, **dates: Any) -> dict[str, tuple[str,
     async with open_job(settings) as job:
         await job.crawl()
         await job.publish()
-        async for chunk in job.frontier.stream(reads.Entries()):
+        async for chunk in job.frontier.stream(reads.ListedEntries()):
             for entry in chunk:
-                record = await job.frontier.read(reads.Record(entry.url))
+                record = await job.frontier.read(reads.RecordOf(entry.url))
                 assert record
                 assert record.facts
                 dated = record.facts.lastmod

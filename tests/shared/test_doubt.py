@@ -65,7 +65,7 @@ async def test_a_whole_run_in_doubt_is_the_run_without(proxied: tuple[Open, Cutt
         assert one.attempt == 1
         await member.settle([Settlement(one, Verdict(Listed(), Facts(200)))])
     assert (await member.lease(9)).finished
-    balance = await member.read(reads.Balance())
+    balance = await member.read(reads.RunBalance())
     assert (balance.discovered, dict(balance.outcomes), balance.balanced) == (6, {"listed": 6}, True)
     assert (await member._call(lambda: member._db.one("SELECT budget FROM run")))[0] == 94
     await member.finish()
@@ -73,7 +73,7 @@ async def test_a_whole_run_in_doubt_is_the_run_without(proxied: tuple[Open, Cutt
     await member.conclude()
     await member.end_session(SessionEnd(0, 2.0, 6, 60))
     how.is_on = False
-    [row] = await member.read(reads.Runs())
+    [row] = await member.read(reads.AllRuns())
     assert (row.exit, row.requests, row.seconds) == (0, 6, 2.0)
     assert (await member._call(lambda: member._db.one("SELECT count(*) FROM publication")))[0] == 1
     assert how.cuts > 20
@@ -108,7 +108,7 @@ async def test_a_database_that_stays_away_ends_the_member(proxied: tuple[Open, C
     how.is_on = True
     how.decide = lambda: True  # type: ignore[method-assign]
     with pytest.raises(FrontierError, match="nothing is lost"):
-        await member.read(reads.Balance())
+        await member.read(reads.RunBalance())
     how.decide = lambda: False  # type: ignore[method-assign]
     await member.close()
 
@@ -128,14 +128,14 @@ async def test_the_wait_for_the_database_is_shared_by_all_verbs(proxied: tuple[O
 
     how.is_on, how.decide = True, cut  # type: ignore[method-assign]
     with pytest.raises(FrontierError, match="nothing is lost"):
-        await member.read(reads.Balance())
+        await member.read(reads.RunBalance())
     assert tries > 1
     tries = 0
     with pytest.raises(FrontierError, match="nothing is lost"):
-        await member.read(reads.Balance())
+        await member.read(reads.RunBalance())
     assert tries == 1
     how.decide = lambda: False  # type: ignore[method-assign]
-    await member.read(reads.Balance())  # it is back, and the next absence is waited for again
+    await member.read(reads.RunBalance())  # it is back, and the next absence is waited for again
     assert member._session._away_since is None
     await member.close()
 
@@ -185,11 +185,11 @@ async def test_a_member_joins_again_after_a_failover_that_lost_commits(
     settled = await member.settle(done)
     assert settled.new == 0
     assert not any(member.is_lease_valid(lease) for lease in before.leases)
-    assert not (await member.read(reads.Balance())).outcomes, "its pages are visited again"
+    assert not (await member.read(reads.RunBalance())).outcomes, "its pages are visited again"
     after = await member.lease(9)
     assert (len(after.leases), after.voids_numbers) == (2, True)
     assert all(member.is_lease_valid(lease) for lease in after.leases)
     assert not (await member.lease(9)).voids_numbers
     await member.settle([Settlement(lease, Verdict(Listed(), Facts(200))) for lease in after.leases])
-    assert (await member.read(reads.Balance())).outcomes == {"listed": 2}
+    assert (await member.read(reads.RunBalance())).outcomes == {"listed": 2}
     await member.close()

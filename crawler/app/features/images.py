@@ -165,7 +165,7 @@ class Images(Feature):
     async def rows(self, frontier: Frontier) -> AsyncIterator[tuple[str, ...]]:
         """See `Feature.rows`: the images of the listed pages, and where each goes."""
         site_wide = await _site_wide(frontier)
-        async for chunk in frontier.stream(reads.Entries()):
+        async for chunk in frontier.stream(reads.ListedEntries()):
             async for page, found in _of(frontier, [entry.url for entry in chunk], site_wide):
                 for place, images in (
                     ("sitemap", found.written),

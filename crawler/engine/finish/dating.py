@@ -19,7 +19,7 @@ log = logging.getLogger("crawler.engine.finish.dating")
 
 async def date(history: History, sources: Sequence[Source]) -> None:
     """Chooses the date of every page, and stores which sources are unreliable and why."""
-    evidence, found = await history.read(reads.Evidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD))
+    evidence, found = await history.read(reads.DateEvidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD))
     before = await history.recall(UNRELIABLE, published=True)
     by_build = {build.origin: why for build in found if (why := lastmod.why_build(build))}
     unreliable = by_build | {

@@ -45,10 +45,10 @@ async def soft_404s(
     home = {
         record.facts.content
         for url in starts
-        if (record := await pages.read(reads.Record(url))) and record.facts
+        if (record := await pages.read(reads.RecordOf(url))) and record.facts
     }
     shown: dict[str, frozenset[str]] = {}  # content of a nonexistent page, by its URL
-    for group in await pages.read(reads.SameContent(SOFT_404_PAGES)):
+    for group in await pages.read(reads.SameContentGroups(SOFT_404_PAGES)):
         folder = nonexistent_url(group)
         if group.content in home or (folder not in shown and len(shown) >= PROBES):
             continue
