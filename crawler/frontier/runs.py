@@ -46,8 +46,8 @@ WHERE number = :run
 """
 
 END: Final = """
-UPDATE run SET ended = :now, exit = :exit, refused = CAST(:refused AS text), outcomes = :outcomes,
-    succeeded = CAST(:succeeded AS double precision)
+UPDATE run SET ended = coalesce(ended, CAST(:now AS double precision)), exit = :exit,
+    refused = CAST(:refused AS text), outcomes = :outcomes, succeeded = CAST(:succeeded AS double precision)
 WHERE number = :run
 """
 
