@@ -18,8 +18,9 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from crawler.app.features.images import Images
 from crawler.frontier.sqlite.frontier import SqliteFrontier
-from crawler.model.facts import Facts
+from crawler.model.facts import Facts, LabelledUrl
 from crawler.model.lease import Lease
 from crawler.model.outcome import Listed
 from crawler.model.reply import Headers, Response
@@ -28,15 +29,18 @@ from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
+from crawler.ports import reads
 from crawler.rules.judge import Judge, JudgeRules
+from crawler.settings.sections import DEFAULTS
 
 SITE = "https://shop.example"
 OWN = 20  # images of a page
 LOGO = Url(f"{SITE}/logo.svg")
 
 
-def images(page: int) -> tuple[Url, ...]:
-    return *(Url(f"https://cdn.example/media/catalog/{page:07}-{n:02}-large.jpg") for n in range(OWN)), LOGO
+def images(page: int) -> tuple[LabelledUrl, ...]:
+    own = (Url(f"https://cdn.example/media/catalog/{page:07}-{n:02}-large.jpg") for n in range(OWN))
+    return tuple(("", url) for url in (*own, LOGO))
 
 
 async def store(state: str, pages: int, *, shown: bool) -> float:
@@ -49,14 +53,15 @@ async def store(state: str, pages: int, *, shown: bool) -> float:
         while leases := (await frontier.lease(200)).leases:
             began = time.process_time()
             verdicts = [
-                Verdict(Listed(), Facts(200), images=images(one.id) if shown else ()) for one in leases
+                Verdict(Listed(), Facts(200), features={"images": images(one.id)} if shown else {})
+                for one in leases
             ]
             await frontier.settle([Settlement(one, seen) for one, seen in zip(leases, verdicts, strict=True)])
             spent += time.process_time() - began
     await frontier.finish()
     if shown:
         began = time.process_time()
-        found = await frontier.common_images(20, 30)
+        found = await frontier.read(reads.CommonUrls("images", 20, 30))
         print(f"site-wide images: {len(found)}, found in {time.process_time() - began:.2f} s")
     await frontier.conclude()
     await frontier.close()
@@ -95,14 +100,15 @@ def body(page: int) -> bytes:
 
 def judge(times: int, *, shown: bool) -> None:
     gc.disable()  # its runs would depend on what else is in memory
-    decide = Judge(
-        JudgeRules(
-            "sitemap-crawler", Normaliser(), images=Normaliser(strip=(), sessions=None) if shown else None
-        )
-    )
+    reader = Images().reader(DEFAULTS, Normaliser(), None)
+    decide = Judge(JudgeRules("sitemap-crawler", Normaliser(), features=(reader,) if shown else ()))
     headers, now = Headers([("Content-Type", "text/html; charset=utf-8")]), datetime(2026, 1, 1, tzinfo=UTC)
     replies = [(Lease(1, 1, Visit(Url(f"{SITE}/p/{n}"))), Response(200, headers, body(n))) for n in range(50)]
-    count = sum(len(decide(lease, reply, now).images) for _ in range(times) for lease, reply in replies)
+    count = sum(
+        len(decide(lease, reply, now).features.get("images", ()))
+        for _ in range(times)
+        for lease, reply in replies
+    )
     print(f"{count} images of {50 * times} pages")
 
 
@@ -115,7 +121,8 @@ def main() -> None:
         folder = Path(name)
         for shown in (False, True):
             took = asyncio.run(store(str(folder / f"{shown}.db"), number, shown=shown))
-            print(f"settle a page {'with' if shown else 'without'} images: {took:.0f} µs")
+            size = (folder / f"{shown}.db").stat().st_size / number
+            print(f"settle a page {'with' if shown else 'without'} images: {took:.0f} µs, {size:,.0f} bytes")
         export(str(folder / "True.db"), folder / "off")
         export(str(folder / "True.db"), folder / "on", "--images")
 
