@@ -554,6 +554,7 @@ async def test_state_is_locked_for_writers_and_open_to_readers(path: Path) -> No
 
 KILLED = """
 import anyio, os, signal, sys
+from crawler.ports import reads
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.outcome import Listed
 from crawler.model.robots import RobotsFile
