@@ -6,7 +6,6 @@ Results go to stdout, as does a sitemap with `-o -`; everything else goes to std
 
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NoReturn
 
 from crawler.cli.signals import received
@@ -24,15 +23,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(args: Sequence[str]) -> int:
-    """Runs the program, unless a signal arrived while it was imported."""
     from crawler.cli.main import run  # noqa: PLC0415 - slow to import
 
-    if received.first:
-        if sys.stderr is not None:
-            with suppress(OSError):
-                sys.stderr.write(f"sitemap-crawler: {received.word} before the start.\n")
-                sys.stderr.flush()
-        return received.exit
     code = int(run(args))
     return received.exit or code  # also for a signal that arrived at the very end
 

@@ -22,16 +22,23 @@ EXAMPLE = """\
 # The same names work as flags (--max-depth) and in the environment (SITEMAP_CRAWLER_MAX_DEPTH).
 # Precedence: flag > environment > this file > default. `sitemap-crawler config` shows the effective values.
 # Secrets do not belong here: auth-env names the variable that holds one.
+# Several sites: tables [[site]] at the end, each with a name, a start and any of these settings.
 """
 
 REFERENCE = """\
 # Settings
 
-Every setting is a flag, a key in a TOML file (`--config`, `SITEMAP_CRAWLER_CONFIG`) and a variable.
+Every setting is a flag of `crawl`, a key in a TOML file (`--config`, `SITEMAP_CRAWLER_CONFIG`) and a variable.
+`--config` and `--site` are no keys.
 Precedence: flag > environment > file > default.
-`sitemap-crawler config` shows each value and where it came from; `config check FILE` checks a file.
+`--no-images` switches off what a file switches on.
+A flag that has no effect is refused, as `--browser` without `--render`; of two values, the last counts.
+`sitemap-crawler config` shows each value and where it came from.
 Several values are a list in TOML, and separated by blanks in the environment, quoted as in a shell.
 Types, rules, traps, hosts and networks may also be separated by commas: `--types html,pdf`.
+
+In commands that print, `--format` is `text`, `json` (one document), `jsonl` (one object a line: each item of a list, then what else the document has) or, for lists, `csv`.
+In `crawl` and `export`, it is the format of the sitemap files.
 
 Sizes are bytes, or `10MB`, `512KiB`; times are seconds, or `30m`, `2h`; shares are `20%` or `0.2`.
 A pattern is a glob on all of path and query (`/blog/*`), or `re:` and a regex to search (`re:\\.pdf$`).
@@ -82,6 +89,7 @@ def _toml(key: Setting) -> str:
 # What a setting without a default may look like.
 _SAMPLES = {
     "allow_trap": "calendar",
+    "lastmod_ignore": ".visitors",
     "start": "https://example.com/",
     "allow_host": "static.example.com",
     "include": "/blog/*",
@@ -89,6 +97,7 @@ _SAMPLES = {
     "no_fetch": "*.pdf",
     "no_list": "/tag/*",
     "max_depth": "5",
+    "recipe": "wordpress",
     "max_pages": "10000",
     "max_time": '"2h"',
     "input": "urls.txt",

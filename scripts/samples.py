@@ -2,7 +2,7 @@
 
 .venv/bin/python scripts/samples.py
 
-A block of "console" holds lines that begin with "$ " and what they answer; "xml" is the file broken.xml.
+A block of "console" holds lines that begin with "$ " and what they answer.
 A test runs the same on another port and says when to run this. Log lines, which hold the time, are left out.
 """
 
@@ -17,11 +17,10 @@ from typing import Final
 from crawler.cli.demo import demo_site
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-DOCUMENTS: Final = ("docs/use/tutorial.md", "docs/run/troubleshooting.md")
+DOCUMENTS: Final = ("docs/use/tutorial.md",)
 PORT: Final = 8000  # as in the documents
 HOST: Final = r"(127\.0\.0\.1[:_])"  # before a port, in URLs and in names of states
 BLOCK: Final = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE: Final = re.compile(r"^```xml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LOG_LINE: Final = re.compile(r"^\d\d:\d\d:\d\d .*\n", re.MULTILINE)
 
 
@@ -29,8 +28,6 @@ def filled(document: str, port: int = PORT, *, rate: int = 5) -> str:
     """The document with the current output of its commands. `port`: of the website (0: any)."""
     with demo_site().serve(port=port) as origin, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for text in FILE.findall(document):
-            (folder / "broken.xml").write_text(text)
 
         def fill(block: re.Match[str]) -> str:
             commands = [line for line in block[1].splitlines() if line.startswith("$ ")]

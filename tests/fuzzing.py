@@ -15,9 +15,8 @@ from crawler.fetch.connection import (
     ResponseTooLarge,
     Wire,
 )
-from crawler.model.lease import Lease
 from crawler.model.reply import Headers, Reply, Response
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse import content_coding, dates, encoding, html, robots_meta, srcset
 from crawler.parse import headers as fields
 from crawler.parse import url as urls
@@ -27,6 +26,7 @@ from crawler.parse.robots_txt import parse
 from crawler.parse.url import Url
 from crawler.report.printable import printable
 from crawler.rules import traps
+from crawler.rules.indexing import Audience, indexing
 from crawler.rules.judge import Judge, JudgeRules
 from crawler.sitemap import read
 from crawler.sitemap.validate.file import Check
@@ -59,14 +59,13 @@ def url(data: bytes) -> None:
 def headers(data: bytes) -> None:
     """Any value of any field is read or ignored."""
     value = data.decode("latin-1")
-    fields.content_type(value)
+    encoding.sniff(b"", fields.content_type(value)[1])
     fields.links([value])
-    robots_meta.robots_tag([value], "sitemap-crawler")
+    indexing(robots_meta.addressed([value]), Audience("sitemap-crawler", frozenset()), NOW)
     robots_meta.directives(value)
     at = dates.http_date(value, NOW)
     assert at is None or at.tzinfo is UTC
     dates.read_w3c(value)
-    encoding.encoding_of(value)
     assert printable(value, 100).isprintable()
 
 

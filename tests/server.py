@@ -4,14 +4,17 @@ Whatever a test needs of a server is an answer, or a function that talks on the 
 Standard library only, and deterministic. Nothing here knows a crawler.
 """
 
+import errno
 import socket
 import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+
+ASKED_EVERYWHERE = ("/robots.txt", "/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml", "-no-such-page")
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,10 @@ class Origin:
         """Requests by path."""
         return Counter(asked.path for asked in self.log)
 
+    def visits(self, since: int = 0) -> list[LoggedRequest]:
+        """Requests for pages, without those for what every site is asked for."""
+        return [asked for asked in self.log[since:] if not asked.path.endswith(ASKED_EVERYWHERE)]
+
     def url(self, path: str = "/") -> str:
         """Of a path."""
         return f"{'https' if self.context else 'http'}://{self.address}:{self.port}{path}"
@@ -141,25 +148,39 @@ def moved(to: str, status: str = "302 Found") -> bytes:
 @contextmanager
 def serving(*origins: Origin) -> Iterator[None]:
     """All of them, each at its own address and all at one port."""
-    gone = threading.Event()
-    with socket.create_server((origins[0].address, 0)) as first:
-        port = first.getsockname()[1]
-        listeners = [first, *(socket.create_server((origin.address, port)) for origin in origins[1:])]
-        threads = []
-        for origin, listener in zip(origins, listeners, strict=True):
-            origin.port = port
-            threads.append(threading.Thread(target=_accept, args=(origin, listener, gone), daemon=True))
-            threads[-1].start()
+    gone, threads = threading.Event(), []
+    listeners = _listeners([origin.address for origin in origins])
+    for origin, listener in zip(origins, listeners, strict=True):
+        origin.port = listener.getsockname()[1]
+        threads.append(threading.Thread(target=_accept, args=(origin, listener, gone), daemon=True))
+        threads[-1].start()
+    try:
+        yield
+    finally:
+        gone.set()
+        for listener in listeners:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+        for thread in threads:
+            thread.join(120)
+
+
+def _listeners(addresses: Sequence[str], attempts: int = 20) -> list[socket.socket]:
+    """One at each address, at a port that is free at all of them."""
+    with ExitStack() as opened:
+        listeners = [opened.enter_context(socket.create_server((addresses[0], 0)))]
+        port = listeners[0].getsockname()[1]
         try:
-            yield
-        finally:
-            gone.set()
-            for listener in listeners:
-                with suppress(OSError):
-                    listener.shutdown(socket.SHUT_RDWR)
-                listener.close()
-            for thread in threads:
-                thread.join(120)
+            listeners.extend(
+                opened.enter_context(socket.create_server((address, port))) for address in addresses[1:]
+            )
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or not attempts:
+                raise
+            return _listeners(addresses, attempts - 1)
+        opened.pop_all()
+        return listeners
 
 
 @contextmanager

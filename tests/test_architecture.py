@@ -30,23 +30,25 @@ LAYERS = {
     "workers": 5,
     "app": 6,
     "cli": 7,
+    "testing": 8,
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 3125,
-    "model": 1650,
-    "errors": 150,
-    "settings": 1275,
-    "ports": 900,
-    "report": 2975,
-    "rules": 2275,
-    "fetch": 3400,
-    "frontier": 6500,
-    "sitemap": 3975,
-    "engine": 2400,
-    "workers": 1375,
-    "app": 3700,
-    "cli": 4525,
+    "parse": 3800,
+    "model": 1750,
+    "errors": 200,
+    "settings": 1485,
+    "ports": 990,
+    "report": 3150,
+    "rules": 3530,
+    "fetch": 3650,
+    "frontier": 7290,
+    "sitemap": 4455,
+    "engine": 2711,
+    "workers": 1450,
+    "app": 4525,
+    "cli": 5470,
+    "testing": 60,
 }
 LONGEST_MODULE = 450  # lines
 TOLERANCE = 0.1  # of the lines of a package, before the document must be written again
@@ -84,7 +86,7 @@ PACKAGED = [path for path in MODULES if package(path) not in {"__init__", "__mai
 def test_entries_of_the_package_root() -> None:
     entries = {path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"}
     assert {entry.removesuffix(".py") for entry in entries} == {*LAYERS, "__init__", "__main__", "py.typed"}
-    assert len(entries - {"py.typed"}) <= 16
+    assert len(entries - {"py.typed"}) <= 17
 
 
 def test_the_document_shows_the_same_layers() -> None:
@@ -174,6 +176,18 @@ def test_public_names_have_docstrings() -> None:
         and not ast.get_docstring(node)
     ]
     assert not without
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    """But an interface, and the class that implements it."""
+    kinds = [
+        node.name
+        for path in MODULES
+        if package(path) != "ports"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef) and node.name[0] != "_"
+    ]
+    assert sorted(kind for kind in {*kinds} if kinds.count(kind) > 1) == []
 
 
 def test_all_lists_what_can_be_imported() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import RequestIdentity
 from crawler.model.facts import Validators
 from crawler.model.reply import Response
 from crawler.parse.url import Url
@@ -56,7 +56,7 @@ async def test_conditional_requests_are_on_the_wire_as_the_cases_say(client: str
         with serving(site):
             chosen = Http(transport=client)
             guard = AddressGuard([site.url()])
-            async with HttpFetcher(chosen, guard, Identity(chosen, ())) as fetcher:
+            async with HttpFetcher(chosen, guard, RequestIdentity(chosen, ())) as fetcher:
                 reply = await fetcher.fetch(Request(Url(site.url()), validators))
         assert isinstance(reply, Response)
         assert wanted.items() <= site.log[0].headers.items()

@@ -1,9 +1,11 @@
 """What is committed and what ships: nothing is at the root by accident, no file is large, and the source distribution is small."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -14,9 +16,10 @@ ROOT = {
     ".ci", ".dockerignore", ".github", ".gitignore", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "Dockerfile",
     "LICENSE", "README.md", "SECURITY.md", "action.yml", "benchmarks", "config", "crawler", "dev", "docs", "pyproject.toml", "scripts", "tests",
 }  # fmt: skip
-LARGEST = 1_000_000  # bytes of a tracked file, and of the source distribution
+LARGEST = 1_000_000  # bytes of a tracked file
+ARCHIVE = 2_000_000  # of the source distribution, with the tests
 CLONE = 3_000_000  # bytes that a clone without history transfers
-SHIPPED = {"CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md", "config", "crawler", "docs", "pyproject.toml", ".gitignore"}  # fmt: skip
+SHIPPED = ROOT | {"PKG-INFO"}
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +48,28 @@ def test_the_source_distribution_is_an_explicit_list(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(tmp_path)]
     subprocess.run(build, cwd=REPO, capture_output=True, check=True)
     (archive,) = tmp_path.glob("*.tar.gz")
-    assert archive.stat().st_size < LARGEST
+    assert archive.stat().st_size < ARCHIVE
     with tarfile.open(archive) as tar:
         assert {Path(name).parts[1] for name in tar.getnames()} == SHIPPED
+
+
+@pytest.mark.slow
+def test_the_wheel_installs_the_man_page(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(build, cwd=REPO, capture_output=True, check=True)
+    (archive,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(archive) as wheel:
+        (page,) = [
+            name for name in wheel.namelist() if name.endswith(".data/data/share/man/man1/sitemap-crawler.1")
+        ]
+        assert wheel.read(page) == (REPO / "docs/use/sitemap-crawler.1").read_bytes()
+
+
+def test_the_man_page_is_valid_roff() -> None:
+    if shutil.which("groff") is None:
+        pytest.skip("groff is not installed")
+    page = REPO / "docs/use/sitemap-crawler.1"
+    done = subprocess.run(
+        ["groff", "-man", "-ww", "-z", "-k", str(page)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,7 +1,7 @@
 """Writes a file so that a reader sees the old content or the new one, never a part: beside it, then renamed.
 
-Permissions are those of the umask. For reports and metrics; `sitemap.publish` has its own way, for many files
-at once.
+For reports, which say what is wrong with a site, and for metrics; `sitemap.publish` has its own way, for many
+files at once.
 """
 
 import os
@@ -10,15 +10,22 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def write(path: Path, text: str) -> None:
-    """Write `text` as UTF-8; lone surrogates are escaped. Raises `OSError`: the old file is as it was."""
+def write(path: Path, text: str, *, private: bool = False) -> None:
+    """Write `text` as UTF-8; lone surrogates are escaped. Raises `OSError`: the old file is as it was.
+
+    `private`: a new file is for this user alone, and another one keeps its permissions. Otherwise they are
+    those of the umask.
+    """
     handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(handle, "w", encoding="utf-8", newline="", errors="backslashreplace") as file:
             file.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(beside).chmod(0o666 & ~umask)
+        if not private:
+            umask = os.umask(0)
+            os.umask(umask)
+            Path(beside).chmod(0o666 & ~umask)
+        elif path.exists():
+            Path(beside).chmod(path.stat().st_mode & 0o777)
         Path(beside).replace(path)
     except BaseException:
         with suppress(OSError):

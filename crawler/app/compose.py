@@ -6,28 +6,31 @@
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import anyio
+from msgspec import Struct
 
 from crawler.app.features import FEATURES
-from crawler.app.starts import normaliser, product_token, starts_of
+from crawler.app.settings_urls import normaliser, product_token, starts_of
+from crawler.engine.body_memory import BodyMemory
 from crawler.engine.robots import Access, Robots
-from crawler.engine.visitor import LocalVisitor, no_log
+from crawler.engine.visitor import BODY_MEMORY, LocalVisitor, no_log
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.request_headers import Identity
-from crawler.fetch.retry import Retrying
+from crawler.fetch.politeness import AddressPace
+from crawler.fetch.request_headers import RequestIdentity
+from crawler.fetch.retry import Retrying, no_wait
 from crawler.fetch.routes import Transport
-from crawler.model.lease import Lease
+from crawler.model.visit import Lease
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Frontier, Pacer, Politeness, Turn, Visitor
+from crawler.report.log import log_repeated
 from crawler.report.traffic import Traffic
 from crawler.rules.judge import LISTABLE_TYPES, Judge, JudgeRules
 from crawler.rules.lastmod import DATE_SOURCES
@@ -40,8 +43,7 @@ if TYPE_CHECKING:
     from crawler.fetch.render.resources import Permission
 
 
-@dataclass(frozen=True, slots=True)
-class Visiting:
+class Visiting(Struct, frozen=True):
     """The visitor of one process, and those of its parts that are also used on their own."""
 
     visitor: Visitor
@@ -49,8 +51,7 @@ class Visiting:
     judge: Judge
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What a visitor is given by its process: the main one, or a worker."""
 
     pacer: Pacer
@@ -71,6 +72,8 @@ class Surroundings:
     suspect: Callable[[Lease], Awaitable[None]] | None = None
     # Makes what robots.txt says about the requests of scripts; without it, nothing is rendered.
     permits: "Callable[[Fetcher], Permission] | None" = None
+    # See `Retrying`.
+    repeated: Callable[[Url, str, int], None] = log_repeated
 
 
 def traffic_of(settings: Settings) -> Traffic | None:
@@ -116,7 +119,7 @@ def open_fetcher(settings: Settings, transport: Transport | None = None) -> Http
         )
     starts = starts_of(settings)
     guard = AddressGuard(starts, settings.http.allow_address, settings.scope.allow_host)
-    identity = Identity(settings.http, {urls.origin(url) for url in starts})
+    identity = RequestIdentity(settings.http, {urls.origin(url) for url in starts})
     connections = settings.pace.concurrency + 2
     return HttpFetcher(settings.http, guard, identity, connections=connections, transport=transport)
 
@@ -137,6 +140,8 @@ async def open_visitor(settings: Settings, plain: Fetcher, around: Surroundings)
             turn=around.politeness,
             throttled=around.throttled,
             traffic=traffic,
+            repeated=around.repeated,
+            at_address=_address_pace(settings, plain, clock),
         )
         if around.permits and settings.render.render != "off":
             from crawler.fetch.render import renderer  # noqa: PLC0415 - as above
@@ -147,8 +152,19 @@ async def open_visitor(settings: Settings, plain: Fetcher, around: Surroundings)
                 renderer.open_renderer(settings, fetcher, around.permits(fetcher), slot)
             )
         judge = Judge(_rules(settings, normaliser(settings, around.session, around.base), around.base))
-        visitor = LocalVisitor(fetcher, judge, reader, clock, around.reading, around.suspect)
+        bodies = BodyMemory(BODY_MEMORY // max(1, settings.pace.processes))
+        visitor = LocalVisitor(fetcher, judge, reader, clock, around.reading, around.suspect, bodies)
         yield Visiting(visitor, fetcher, judge)
+
+
+def _address_pace(
+    settings: Settings, plain: Fetcher, clock: Callable[[], float]
+) -> Callable[[Url], Awaitable[None]]:
+    """Paces requests to one address under several names; each process has its share of --rate."""
+    pace = settings.pace
+    if not pace.rate or not isinstance(plain, HttpFetcher):
+        return no_wait
+    return AddressPace(pace.processes / pace.rate, clock, anyio.sleep, plain.address)
 
 
 def _rules(settings: Settings, normalise: Normaliser, base: PublishBase | None) -> JudgeRules:
@@ -158,6 +174,7 @@ def _rules(settings: Settings, normalise: Normaliser, base: PublishBase | None) 
         types=frozenset[str]().union(*(LISTABLE_TYPES.get(name, {name}) for name in settings.verdicts.types)),
         off=frozenset(settings.verdicts.no_rule),
         date_sources=DATE_SOURCES[settings.dates.lastmod],
+        bots=frozenset(map(str.lower, settings.verdicts.bots)),
         features=tuple(
             feature.reader(settings, normalise, base) for feature in FEATURES if feature.is_on(settings)
         ),
@@ -165,4 +182,5 @@ def _rules(settings: Settings, normalise: Normaliser, base: PublishBase | None) 
         retries=settings.http.retries,
         max_wait=settings.pace.max_wait,
         render=settings.render.render,
+        ignored=",".join(settings.dates.lastmod_ignore),
     )

@@ -6,11 +6,11 @@ raises `ConfigError` if --state is not a database, and `FrontierError`.
 
 from collections.abc import Sequence
 
-from crawler.app.starts import normaliser, start_url
+from crawler.app.settings_urls import normaliser, start_url
 from crawler.app.state import address_of, name_of
 from crawler.errors import ConfigError
 from crawler.frontier.postgres.address import Address
-from crawler.model.progress import StoredCrawl
+from crawler.model.run import StoredCrawl
 from crawler.settings.sections import Settings
 from crawler.sitemap.tree import is_web
 

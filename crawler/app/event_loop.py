@@ -7,13 +7,15 @@ from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from typing import TypeVar
 
+from crawler.app.descriptors import raised
 from crawler.workers.child import tune_collector
 
 T = TypeVar("T")
 
 
 def run(call: Callable[..., Awaitable[T]], *args: object) -> T:
-    """Runs `call(*args)` in a new event loop and returns its result."""
+    """Runs `call(*args)` in a new event loop and returns its result. Raises `ConfigError`."""
+    raised()
     import anyio  # noqa: PLC0415 - slow to import, and not needed for --help or commands without a loop
 
     tune_collector()

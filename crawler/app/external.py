@@ -7,29 +7,31 @@ within `RESUMED`, otherwise each run checks every URL once, those that were chec
 
 import logging
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 import anyio
 
-from crawler.app.starts import product_token
+from crawler.app.settings_urls import product_token
 from crawler.engine.external import DELAY, ExternalLinks
-from crawler.errors import ConfigError, ungrouped
-from crawler.fetch.exchange import HttpFetcher, fetcher_of
+from crawler.errors import ConfigError
+from crawler.fetch.exchange import fetcher_of
 from crawler.fetch.request_headers import anonymous
 from crawler.model.external import CheckedLink, DueLink, ExternalCheck
 from crawler.model.note import EXTERNAL
 from crawler.parse import url as urls
 from crawler.ports import Frontier, reads
-from crawler.settings.sections import External, Http, Settings
+from crawler.rules.external import LinkRanks
+from crawler.settings.after_run import External
+from crawler.settings.sections import Http, Settings
 
 log = logging.getLogger("crawler.external")
 
 RESUMED: Final = 43_200.0  # seconds for which an interrupted check is continued
 TIMEOUT: Final = 10.0  # seconds to connect to a host, or to wait for more data
-PROGRESS: Final = 10.0  # seconds between two lines about it in the log
 OFFLINE: Final = "no other site could be reached"
 SLOW: Final = "their hosts are too slow"
 
@@ -60,22 +62,38 @@ async def check_links(frontier: Frontier, settings: Settings, run: int, seconds:
     begun = await _begun(frontier, run)
     picked = await _choose(frontier, begun.round, chosen)
     total = min(seconds, chosen.max_external_time)
+
+    async def store(answers: Sequence[CheckedLink]) -> None:
+        await frontier.store_answers(answers, begun.round)
+        fields = {"checked": checking.checked, "of": len(picked.links)}
+        log.info("links to other sites", extra={"fields": fields})
+
     connections = settings.pace.concurrency
     async with fetcher_of(_http(settings.http), (), connections=connections, public=True) as fetcher:
-        checking = _checking(frontier, settings, begun.round, fetcher)
+        checking = ExternalLinks(
+            fetcher,
+            product_token(settings.http.user_agent),
+            store,
+            clock=time.monotonic,
+            now=frontier.clock,
+            sleep=anyio.sleep,
+            concurrency=connections,
+            max_redirects=settings.http.max_redirects,
+            delay=DELAY,
+            find=fetcher.address,
+        )
         log.info("checking links to other sites", extra={"fields": {"urls": len(picked.links)}})
-        async with _shown(checking, len(picked.links)):
-            with anyio.move_on_after(total) as limit:
-                await checking.ask(picked.links if total > 0 else ())
+        with anyio.move_on_after(total) as limit:
+            await checking.ask(picked.links if total > 0 else ())
     timed_out = limit.cancelled_caught or total <= 0
     return await _ended(frontier, begun, picked, checking, timed_out=timed_out)
 
 
 async def _begun(frontier: Frontier, run: int) -> ExternalCheck:
-    """The check that a session of this run or, a while ago, the run before began; or a new one."""
+    """The check that a session of this run or, a while ago, an earlier run began; or a new one."""
     begun = await frontier.recall(EXTERNAL)
     if begun is None:
-        before = await frontier.recall(EXTERNAL, published=True)
+        before = await frontier.recall_earlier(EXTERNAL)
         goes_on = before and not before.finished and frontier.clock() - before.began < RESUMED
         begun = before if before and goes_on else ExternalCheck(run, frontier.clock())
     begun = begun._replace(finished=False)
@@ -84,42 +102,22 @@ async def _begun(frontier: Frontier, run: int) -> ExternalCheck:
 
 
 async def _choose(frontier: Frontier, round_number: int, chosen: External) -> _Chosen:
-    """The URLs to ask for, within the limits on their number and on that of their hosts."""
-    links, hosts, because = list[DueLink](), set[str](), ""
-    async for chunk in frontier.stream(reads.DueLinks(round_number)):
-        for link in chunk:
-            host = urls.host(link.url)
-            if len(links) == chosen.max_external:
-                because = "--max-external"
-                break
-            if host not in hosts and len(hosts) == chosen.max_external_hosts:
-                because = "--max-external-hosts"
-                continue
-            hosts.add(host)
-            links.append(link)
-        if len(links) == chosen.max_external:
-            break
-    left = await frontier.read(reads.CountDueLinks(round_number)) - len(links)
-    return _Chosen(links, left, (because or "--max-external") if left else "")
-
-
-def _checking(
-    frontier: Frontier, settings: Settings, round_number: int, fetcher: HttpFetcher
-) -> ExternalLinks:
-    async def store(answers: Sequence[CheckedLink]) -> None:
-        await frontier.store_answers(answers, round_number)
-
-    return ExternalLinks(
-        fetcher,
-        product_token(settings.http.user_agent),
-        store,
-        clock=time.monotonic,
-        now=frontier.clock,
-        sleep=anyio.sleep,
-        concurrency=settings.pace.concurrency,
-        max_redirects=settings.http.max_redirects,
-        delay=DELAY,
-    )
+    """The URLs to ask for, within the limits on their number and on that of their hosts: of each host and
+    domain the first, then the second ones, and so on.
+    """
+    places, ranked, total = LinkRanks(), list[tuple[int, DueLink]](), 0
+    after = None
+    while due := await frontier.read(reads.DueLinks(round_number, after)):
+        after, total = due[-1], total + len(due)
+        ranked += [(places.of(link), link) for link in due]
+        ranked = sorted(ranked, key=itemgetter(0))[: chosen.max_external]
+    by_host = defaultdict[str, list[DueLink]](list)
+    for _, link in ranked:
+        by_host[urls.host(link.url)].append(link)
+    hosts = list(by_host.values())[: chosen.max_external_hosts]
+    links = [link for of_host in hosts for link in of_host]
+    because = "max-external" if len(ranked) < total else "max-external-hosts"
+    return _Chosen(links, total - len(links), because if len(links) < total else "")
 
 
 def _http(chosen: Http) -> Http:
@@ -137,7 +135,7 @@ async def _ended(
         because = OFFLINE
         log.warning("no other site could be reached: is this machine offline? no link is called broken")
     elif left > picked.left:
-        because = "--max-external-time" if timed_out else SLOW
+        because = "max-external-time" if timed_out else SLOW
     if left and not checking.is_offline:
         log.warning(
             "not all links to other sites were checked", extra={"fields": {"left": left, "because": because}}
@@ -145,18 +143,3 @@ async def _ended(
     ended = begun._replace(finished=True, left=left, because=because)
     await frontier.remember(EXTERNAL, ended)
     return ended
-
-
-@asynccontextmanager
-async def _shown(checking: ExternalLinks, total: int) -> AsyncIterator[None]:
-
-    async def show() -> None:
-        while True:
-            await anyio.sleep(PROGRESS)
-            log.info("links to other sites", extra={"fields": {"checked": checking.checked, "of": total}})
-
-    with ungrouped():
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(show)
-            yield
-            tasks.cancel_scope.cancel()

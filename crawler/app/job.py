@@ -3,57 +3,75 @@
 The command line and library users start from `open_job`. A `Job` crawls one site, and publishes.
 """
 
-import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from msgspec.structs import replace
 
-from crawler.app.compose import open_fetcher
+from crawler.app.compose import access_of, open_fetcher
 from crawler.app.delivery import deliver
 from crawler.app.external import check_links
 from crawler.app.features import writing
-from crawler.app.history import doubts_of, final_start, in_published_order
-from crawler.app.parts import Parts, begin_run, folder_of, open_given, open_parts
+from crawler.app.pages import Page, pages_of
+from crawler.app.parts import Given, Parts, begin_run, folder_of, open_given, open_parts
 from crawler.app.preflight import preflight
+from crawler.app.publication import doubts_of, final_start, in_published_order, result_of, with_examples
 from crawler.app.robots_line import ask_published
-from crawler.app.state import AWAY, is_database, opened
+from crawler.app.site_health import MOST_VANISHED, VanishedCheck, ask_again, asking
+from crawler.app.state import AWAY, is_database, new_file, opened, remove_files
 from crawler.app.submission import Submitted, submit
 from crawler.engine.crawl import Crawl, Ending
-from crawler.errors import SUCCESS, CrawlerError, Exit, FrontierError, PublishRefused, ungrouped
+from crawler.engine.robots import Access
+from crawler.errors import (
+    SUCCESS,
+    ConfigError,
+    CrawlerError,
+    Exit,
+    FrontierError,
+    Interrupted,
+    PublishRefused,
+    StartUnreachable,
+    ungrouped,
+    worded,
+)
 from crawler.fetch.routes import Transport
 from crawler.model.external import ExternalCheck
-from crawler.model.note import PUBLISHED_BY, ROBOTS_LINE, WRITER
+from crawler.model.facts import Entry
+from crawler.model.note import HEALTH, PUBLISHED_BY, ROBOTS_LINE, VANISHED, WRITER
 from crawler.model.phases import Phase
 from crawler.model.rows import PublicationRow
 from crawler.model.run import Run, SessionEnd, StopReason
 from crawler.model.settlement import Settlement
-from crawler.model.survey import Balance
+from crawler.model.survey import Balance, SiteHealth, VanishedPages
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Sink, reads
 from crawler.report.stats import Stats
 from crawler.report.traffic import Traffic
-from crawler.rules.doubts import SiteDoubts
+from crawler.rules.failures import ASKED
+from crawler.rules.incomplete_site import SiteDoubts
+from crawler.settings.load import in_python
 from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish import staging
-from crawler.sitemap.publish.guard import CrawlResult
-from crawler.sitemap.publish.publish import CrawlToPublish, publish
+from crawler.sitemap.publish.guard import suspects_failures
+from crawler.sitemap.publish.publish import CrawlToPublish, publish, rebased
 from crawler.sitemap.publish.published import Published
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OF_THE_RUN: Final = frozenset(
     {Exit.OK, Exit.UNREACHABLE, Exit.ROBOTS, Exit.GUARD, Exit.PARTIAL, Exit.FINDINGS}
 )
 """Exit codes that are the same for all members. With others, only one of them leaves."""
-
-log = logging.getLogger("crawler")
 
 
 @dataclass
@@ -73,15 +91,20 @@ class Job:
     _crawl: Crawl | None = None
     _stopped: str | None = None
     _refused: str | None = None
+    _asking: anyio.CancelScope | None = None
     _is_ended: bool = False
+    _is_concluded: bool = False
 
     async def crawl(self) -> Ending:
         """Crawls until all is settled, a limit is reached, `stop` is called, or another member ends the run.
 
-        May be called again after `publish` raised `LeadershipLost`: this member then follows.
+        May be called again after `publish` raised `LeadershipLost`: this member then follows. A job whose run
+        is published crawls no more.
 
-        Raises `StartUnreachable`, `StartForbidden`, `FrontierError`.
+        Raises `StartUnreachable`, `StartForbidden`, `FrontierError`, `ConfigError`.
         """
+        if self._is_concluded:
+            raise ConfigError("The run of this job is published: open another job for the next crawl.")
         if self.run.over is not None:
             self.ending = Ending.OVER
         elif self.run.complete and await self.frontier.take_leadership():
@@ -127,6 +150,20 @@ class Job:
         async with send:
             await self.crawl()
 
+    def pages(self) -> AsyncIterator[Page]:
+        """The URLs of the run that are settled, by URL, from the state: all of them after `crawl`.
+
+        Raises `FrontierError`, as does `entries`.
+        """
+        return pages_of(self.frontier, self.run.number)
+
+    async def entries(self) -> AsyncIterator[Entry]:
+        """The entries that `publish` writes, in its order."""
+        base = await self._published_base()
+        async for chunk in in_published_order(self.frontier, base, self.settings):
+            for entry in rebased(chunk, base.site, base.base):
+                yield entry
+
     @property
     def stop_reason(self) -> StopReason | None:
         """Why the crawl ended unfinished."""
@@ -141,6 +178,8 @@ class Job:
     def stop(self, why: str) -> None:
         """Finishes requests in flight; `crawl` then returns. The run can be resumed."""
         self._stopped = why
+        if self._asking:
+            self._asking.cancel()
         if self._crawl:
             self._crawl.stop(why)
 
@@ -148,8 +187,10 @@ class Job:
         """Writes the sitemap of the listed pages. A complete run is then closed: the next begins anew.
 
         It is also closed if the guard refuses it. If writing failed, the next call publishes the run without
-        crawling again. Raises `PublishRefused`, `OutputError`, `FrontierError`, `LeadershipLost`.
+        crawling again. Raises `PublishRefused`, `OutputError`, `FrontierError`, `LeadershipLost`, and, if it
+        is stopped, `Interrupted`.
         """
+        self._check_crawled()
         self.stats.phase = Phase.PUBLISHING
         balance = await self.frontier.read(reads.RunBalance())
         if not balance.balanced:
@@ -164,25 +205,38 @@ class Job:
         try:
             published = await self._write(base, balance, complete=complete)
         except PublishRefused as refusal:
-            self._refused = str(refusal)
+            named = await with_examples(self.frontier, refusal)
+            self._refused = str(named)
             if over:
-                await self.frontier.conclude(refused=True)
-            raise
+                await self._conclude(refused=True)
+            raise named from None
         await self._note_published(published, base)
         if over:
-            await self.frontier.conclude()
+            await self._conclude()
         return published
+
+    def _check_crawled(self) -> None:
+        if self.ending is None and not self.run.complete:
+            raise ConfigError("Nothing was crawled yet: call crawl() first, or read all of outcomes().")
+
+    async def _conclude(self, *, refused: bool = False) -> None:
+        await self.frontier.conclude(refused=refused)
+        self._is_concluded = True
 
     async def _write(self, base: PublishBase, balance: Balance, *, complete: bool) -> Published:
         settings, frontier = self.settings, self.frontier
         self.doubts = await doubts_of(frontier, self.starts)
-        before = await frontier.read(reads.PublishedOutcomes())
+        vanished = await self._ask_vanished() if complete else VanishedPages()
+        result = await result_of(frontier, base, balance, self.doubts, complete=complete)
+        if suspects_failures(settings.guard, result):
+            result = replace(result, health=await self._ask_again())
+        result = replace(result, vanished=vanished)
         return await publish(
             in_published_order(frontier, base, settings),
             settings,
             CrawlToPublish(
                 base.site,
-                CrawlResult(complete, balance.outcomes, before, self.doubts.doubt),
+                result,
                 str(self.run.number),
                 await self._writer(),
                 [feature.namespace for feature in writing(settings)],
@@ -190,6 +244,42 @@ class Job:
             last_check=frontier.check_leadership,
             waits=self._waits_for_folder,
         )
+
+    async def _ask_again(self) -> SiteHealth:
+        """Asks some pages that had answered once more. Raises `Interrupted` if the job is stopped."""
+        pages = await self.frontier.read(reads.AnsweringPages(ASKED))
+        with anyio.CancelScope() as self._asking:
+            if self._stopped:
+                self._asking.cancel()
+            access = self._access()
+            health = await ask_again(pages, asking(access, self.parts.judge), access.delay)
+            await self.frontier.remember(HEALTH, health)
+            return health
+        raise Interrupted
+
+    async def _ask_vanished(self) -> VanishedPages:
+        """Asks published pages to which no link leads any more, unless the job is stopped."""
+        count = (await self.frontier.read(reads.PublishedOutcomes())).get("", 0)
+        known = await self.frontier.recall(VANISHED)
+        if not count or known.count:
+            return known
+        found = VanishedPages(count)
+        hosts = {host.origin for host in await self.frontier.read(reads.BusiestHosts())}
+        lost = await self.frontier.read(reads.LostPages(MOST_VANISHED))
+        pages = [page for page in lost if urls.origin(page) in hosts]
+        with anyio.CancelScope() as self._asking:
+            if self._stopped:
+                self._asking.cancel()
+            access = self._access()
+            ask = asking(access, self.parts.judge)
+            found = await VanishedCheck(ask, access.delay, self.parts.judge, self.frontier.clock)(
+                pages, count
+            )
+        await self.frontier.remember(VANISHED, found)
+        return found
+
+    def _access(self) -> Access:
+        return access_of(self.settings, self.frontier, self.parts.fetcher, self.parts.politeness)
 
     async def _note_published(self, published: Published, base: PublishBase) -> None:
         """Notes in the state what was published, and what robots.txt says of it."""
@@ -229,9 +319,13 @@ class Job:
 
         Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
         """
+        self._check_crawled()
         base = await self._published_base()
         self.submitted = await submit(self.frontier, self.settings, base, on_counted=self._is_submitting)
         return self.submitted
+
+    def _is_submitting(self, submitted: Submitted) -> None:
+        self.submitted = submitted  # also of use if it fails half-way
 
     async def _writer(self) -> str:
         if not is_object_url(self.settings.output.output):
@@ -249,9 +343,6 @@ class Job:
             return None
         left = float("inf") if scope.max_time is None else max(0.0, scope.max_time - self.stats.elapsed)
         return await check_links(self.frontier, self.settings, self.run.number, left)
-
-    def _is_submitting(self, submitted: Submitted) -> None:
-        self.submitted = submitted  # also of use if it fails half-way
 
     async def _published_base(self) -> PublishBase:
         site = urls.origin(await final_start(self.frontier, self.starts[0]))
@@ -309,8 +400,16 @@ async def open_job(
 
     Raises `ConfigError`, `FrontierError` or `StateBusy` before the first request.
     """
-    async with open_checked_job(preflight(settings), clock=clock, sinks=sinks, transport=transport) as job:
-        yield job
+    with worded(in_python):
+        chosen = preflight(settings)
+        async with open_checked_job(chosen, clock=clock, sinks=sinks, transport=transport) as job:
+            yield job
+
+
+def _stats(given: Given, clock: Callable[[], float]) -> Stats:
+    limits, tasks, names = given.settings.scope, given.settings.pace.concurrency, given.settings.state.site
+    pages, seconds, site = limits.max_pages, limits.max_time, names[-1:] or (urls.origin(given.starts[0]),)
+    return Stats(clock, max_pages=pages, max_time=seconds, concurrency=tasks, site=site[0])
 
 
 @asynccontextmanager
@@ -321,13 +420,15 @@ async def open_checked_job(
     sinks: Sequence[Sink] = (),
     transport: Transport | None = None,
 ) -> AsyncIterator[Job]:
-    """As `open_job`, for settings that `preflight` returned."""
-    limits, pace = settings.scope, settings.pace
-    stats = Stats(clock, max_pages=limits.max_pages, max_time=limits.max_time, concurrency=pace.concurrency)
+    """As `open_job`, for settings that `preflight` returned; errors name them as flags."""
     async with AsyncExitStack() as stack:
         given = await open_given(settings, stack)
+        stats = _stats(given, clock)
         # Opened before the state, so that wrong settings raise before it is changed.
         plain = await stack.enter_async_context(open_fetcher(given.settings, transport))
+        begun = new_file(given.settings, given.starts[0])
+        unused: list[Path] = []
+        stack.callback(lambda: remove_files(unused))
         frontier = await opened(given.settings, given.starts[0])
         stack.push_async_callback(frontier.close)
         run = await begin_run(frontier, given)
@@ -340,5 +441,7 @@ async def open_checked_job(
         except CrawlerError as error:
             with suppress(FrontierError):  # the first error counts
                 await job.end(error.exit)
+            if begun and isinstance(error, StartUnreachable):
+                unused.append(begun)
             raise
         await job.end_as_it_is()

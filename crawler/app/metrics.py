@@ -51,10 +51,11 @@ class _Run(NamedTuple):
 class Exporter:
     """The metrics of one site: during a run from its job, afterwards as they were at its end."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, name: str = "") -> None:
+        """`name`: that of one of several sites, otherwise its host is its label."""
+        self._settings, self._name = settings, name
         self._job: Job | None = None
-        self._ended = ""  # the metrics at the end of the last run
+        self._ended: Metrics | None = None  # at the end of the last run
         self._past = Past()
         self._findings: tuple[Sequence[Finding], _Run] | None = None
         self._balance: Balance | None = None
@@ -98,7 +99,7 @@ class Exporter:
         """
         async with self._lock:
             self._job = None
-            metrics = Metrics(urls.netloc(site) if site else "")
+            metrics = Metrics(self._name or (urls.netloc(site) if site else ""))
             values.of_build(metrics)
             run = await _of_state(metrics, frontier)
             values.of_end(metrics, time.time(), code)
@@ -110,15 +111,15 @@ class Exporter:
                 values.of_traffic(metrics, traffic)
             for result, count in (submitted or {}).items():
                 metrics.set("submitted_urls", count, result)
-            self._ended = metrics.rendered()
-        return _written(self._settings.report.metrics_file, self._ended)
+            self._ended = metrics
+        return _written(self._settings.report.metrics_file, values.rendered([metrics]))
 
-    async def scrape(self) -> str:
-        """The metrics now, for the port."""
+    async def scrape(self) -> Metrics | None:
+        """The metrics now, for the port; None before the first run."""
         async with self._lock:
             if self._job is None:
                 return self._ended
-            metrics = Metrics(urls.netloc(self._job.starts[0]))
+            metrics = Metrics(self._name or urls.netloc(self._job.starts[0]))
             values.of_build(metrics)
             values.of_runs(metrics, *self._past)
             values.of_balance(metrics, await self._balance_of(self._job))
@@ -126,7 +127,7 @@ class Exporter:
             self._of_findings(metrics)
             if self._job.traffic:
                 values.of_traffic(metrics, self._job.traffic)
-            return metrics.rendered()
+            return metrics
 
     async def _balance_of(self, job: Job) -> Balance:
         """The balance, counted again every `FRESH` seconds at most, more rarely where it takes long."""

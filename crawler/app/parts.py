@@ -7,16 +7,18 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import anyio
+from msgspec import Struct
 
 from crawler.app.compose import Surroundings, access_of, open_visitor, traffic_of
-from crawler.app.resume import avoids_logout, fingerprint, reading, terms
+from crawler.app.own_folder import with_own_folder
 from crawler.app.seeding import Lines, Seeding, started_by_input
-from crawler.app.starts import normaliser, publish_base, starts_of
+from crawler.app.settings_digests import avoids_logout, fingerprint, identity, reading, terms
+from crawler.app.settings_urls import normaliser, publish_base, starts_of
 from crawler.app.state import far_of, is_database, is_file, state_path
 from crawler.engine.course import Limits
 from crawler.engine.crawl import Crawl
@@ -25,7 +27,7 @@ from crawler.engine.robots import Access
 from crawler.engine.site import CrawledSite
 from crawler.fetch.politeness import Pacing, Politeness
 from crawler.fetch.request_headers import fitting_cookies
-from crawler.model.note import DEATHS, OUTPUT, PUBLISH_BASE, SETTINGS
+from crawler.model.note import DEATHS, IDENTITY, OUTPUT, PUBLISH_BASE, SETTINGS
 from crawler.model.reasons import Why
 from crawler.model.robots import Permit
 from crawler.model.run import Run
@@ -50,8 +52,7 @@ from crawler.workers.pool import Coordinator, WorkerPool
 log = logging.getLogger("crawler")
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """The settings of a job, and what follows from them alone."""
 
     settings: Settings
@@ -62,8 +63,7 @@ class Given:
     starts_are_input: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """What a crawl is made of, besides its state."""
 
     given: Given
@@ -112,6 +112,7 @@ async def open_given(settings: Settings, stack: AsyncExitStack) -> Given:
     for lines in inputs:
         lines.map_to(normaliser(settings, base=base))
     _check_cookies(settings, starts)
+    settings = with_own_folder(settings, base.base if base else urls.origin(starts[0]))
     return Given(settings, starts, base, inputs, starts_are_input=not chosen.start)
 
 
@@ -119,7 +120,7 @@ def _check_cookies(settings: Settings, starts: Sequence[Url]) -> None:
     path, hosts = settings.http.cookie_file, [urls.host(url) for url in starts]
     if path is not None and not fitting_cookies(path, hosts):
         log.warning(
-            "no cookie of --cookie-file is for a start host, or all are expired",
+            "no cookie of cookie-file is for a start host, or all are expired",
             extra={"fields": {"file": path, "hosts": hosts}},
         )
 
@@ -131,6 +132,7 @@ async def begin_run(frontier: Frontier, given: Given) -> Run:
     if run.over is None:
         await frontier.remember(PUBLISH_BASE, base.base if base else "")
         await frontier.remember(SETTINGS, changed(settings))
+        await frontier.remember(IDENTITY, identity(settings, given.starts).facts())
         await frontier.remember(OUTPUT, folder_of(settings.output.output))
     return run
 
@@ -202,8 +204,7 @@ async def _deaths(runs: Runs, reading_log: ReadingLog) -> Mapping[str, int]:
     return known
 
 
-@dataclass(frozen=True, slots=True)
-class _Permission:
+class _Permission(Struct, frozen=True):
     """Which requests the scripts of rendered pages may make: what robots.txt of any origin allows.
 
     With a login, requests that would end its session are not made either.
@@ -222,7 +223,7 @@ def _worker_pool(settings: Settings, around: Surroundings, politeness: Politenes
     pace, clock = settings.pace, around.clock
     if pace.processes > (most := max(1, pace.concurrency // 2)):
         log.warning(
-            "--processes reduced: each process needs two requests in flight (raise --concurrency for more)",
+            "processes reduced: each needs two requests in flight (raise concurrency for more)",
             extra={"fields": {"processes": pace.processes, "used": most, "concurrency": pace.concurrency}},
         )
     home = Coordinator(
@@ -233,6 +234,6 @@ def _worker_pool(settings: Settings, around: Surroundings, politeness: Politenes
         politeness.ended,
         around.base,
         around.traffic,
-        lambda: clock() - time.time(),
+        ahead=lambda: clock() - time.time(),
     )
     return WorkerPool(settings, pace.processes, home)

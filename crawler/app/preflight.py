@@ -5,7 +5,10 @@ What a single value may be is checked by `settings`; here, whether settings fit 
 
 from crawler.app import external, report, submission
 from crawler.app.compose import check_extras
-from crawler.app.starts import sitemap_of
+from crawler.app.descriptors import fitted
+from crawler.app.settings_urls import sitemap_of
+from crawler.errors import ConfigError
+from crawler.parse.html import is_selector
 from crawler.settings.load import checked
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.publish import check_settings
@@ -13,7 +16,7 @@ from crawler.sitemap.publish.publish import check_settings
 
 def preflight(settings: Settings) -> Settings:
     """The checked settings. Raises `ConfigError`, or `OutputError` if a report cannot be written."""
-    settings = checked(settings)
+    settings = fitted(checked(settings))
     check_extras(settings)
     report.check(settings)
     check_settings(settings.output)
@@ -21,4 +24,9 @@ def preflight(settings: Settings) -> Settings:
         submission.check(settings)
     external.check(settings)
     sitemap_of(settings)
+    for selector in settings.dates.lastmod_ignore:
+        if not is_selector(selector):
+            raise ConfigError(
+                f"--lastmod-ignore: {selector!r} is not a CSS selector; give one as in .visitors or #clock."
+            )
     return settings

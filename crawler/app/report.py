@@ -13,11 +13,11 @@ from typing import Final, TypeVar
 
 from crawler.app import atomic
 from crawler.app.features import FEATURES
-from crawler.app.history import final_start, published_as
+from crawler.app.publication import final_start, published_as
 from crawler.app.robots_line import compared
 from crawler.app.state import FOLDER, MEMORY, name_of
-from crawler.errors import ConfigError, FrontierError, OutputError
-from crawler.model.note import EXTERNAL, ROBOTS_LINE, SETTINGS, UNRELIABLE
+from crawler.errors import ConfigError, NoState, OutputError
+from crawler.model.note import EXTERNAL, ROBOTS_LINE, SETTINGS, UNRELIABLE, VANISHED
 from crawler.model.rows import PageRow
 from crawler.parse import url as urls
 from crawler.parse.credentials import masked
@@ -65,10 +65,10 @@ def check(settings: Settings) -> None:
 
 
 async def read_known(frontier: Frontier, settings: Settings) -> Known:
-    """What a report needs besides the page rows. Raises `FrontierError` for a state without a run."""
+    """What a report needs besides the page rows. Raises `NoState` for one without a run."""
     runs, start = list(await frontier.read(reads.AllRuns())), await frontier.read(reads.FirstStart())
     if not runs or start is None:
-        raise FrontierError("The state contains no URLs yet: crawl first.")
+        raise NoState("The state contains no URLs yet: crawl first.")
     balance = await frontier.read(reads.RunBalance())
     newest = runs[-1]._replace(outcomes=balance.outcomes)
     site = urls.origin(await final_start(frontier, start))
@@ -91,6 +91,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         robots_names=named.is_named,
         robots_others=named.others,
         check=check,
+        vanished=await frontier.recall(VANISHED),
         external=await frontier.read(reads.CountAnswers()) if check else None,
         settings=of_the_run,
         state_words=state_words(settings, start),
@@ -104,6 +105,8 @@ def state_words(settings: Settings, start: str) -> str:
     state = settings.state.state
     if state == MEMORY:
         return ""
+    if settings.state.site:
+        return shlex.join(settings.state.site)
     is_default = not state or state == str(FOLDER / f"{name_of(Url(start))}.db")
     return masked(shlex.join([start] if is_default else ["--state", str(state)]))
 
@@ -199,7 +202,7 @@ def write(report: SiteReport, names: Sequence[str]) -> None:
     failed: OutputError | None = None
     for name in names:
         try:
-            atomic.write(Path(name), rendered(report, Path(name).suffix))
+            atomic.write(Path(name), rendered(report, Path(name).suffix), private=True)
         except OSError as error:
             failed = failed or OutputError(_unwritable(name, error.strerror or str(error)))
     if failed:

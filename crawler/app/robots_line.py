@@ -5,12 +5,12 @@ path counts.
 """
 
 import time
-from dataclasses import dataclass
 from typing import Final
 
 import anyio
+from msgspec import Struct
 
-from crawler.app.starts import product_token
+from crawler.app.settings_urls import product_token
 from crawler.engine.robots import ask_robots, origin_rules
 from crawler.model.robots import RobotsFile
 from crawler.parse import url as urls
@@ -23,8 +23,7 @@ SECONDS: Final = 10.0  # for the robots.txt of a published site that was not cra
 RESERVED: Final = frozenset({"example", "invalid"})  # top-level domains without names (RFC 2606 2)
 
 
-@dataclass(frozen=True, slots=True)
-class RobotsLine:
+class RobotsLine(Struct, frozen=True):
     """What a robots.txt says of the sitemap at `entry`."""
 
     is_named: bool | None = None  # None: robots.txt is not known, or could not be read

@@ -12,32 +12,41 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import Enum
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, Final, Protocol
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
-from crawler.app.starts import normaliser, sitemap_of
+from crawler.app.settings_urls import line_url, normaliser, sitemap_of
 from crawler.engine.robots import Access
+from crawler.engine.seed_reader import Turn
 from crawler.engine.site import CrawledSite
 from crawler.errors import ConfigError
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
-from crawler.model.reasons import SeedKind, SeedOutcome, Why
+from crawler.model.reasons import SeedKind, SeedOutcome, Source, Why
 from crawler.model.reply import Broken, Reply
 from crawler.model.robots import Permit
-from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.seed import Seed, SeedSettlement, SeedUrls
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url, netloc
 from crawler.ports import Queue, Request, reads
+from crawler.rules import lastmod
 from crawler.rules.redirects import Redirects
 from crawler.settings.sections import Scope, Settings
+from crawler.sitemap.publish.manifest import read_manifest
 from crawler.sitemap.tree import CHUNK, NESTED, ROOM_BY_LEVEL, is_web, read_file, sibling, slices
 
 GROUP: Final = 2_000  # URLs added to the frontier at once
+# Where sitemaps usually are, for an origin whose robots.txt names none.
+USUAL: Final = ("/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml")
 MOST_HOSTS: Final = 1_000  # different hosts in `--input`, if no start URL is given
 
 log = logging.getLogger("crawler.app.seeding")
@@ -46,7 +55,7 @@ log = logging.getLogger("crawler.app.seeding")
 class Reading(Protocol):
     """A seed that is open."""
 
-    def take(self) -> Sequence[Url] | None:
+    def take(self) -> SeedUrls | None:
         """The next URLs; None at the end. Blocks."""
         ...
 
@@ -88,7 +97,7 @@ class Lines:
         """The first URL of each host; the lines can be taken afterwards. Blocks."""
         found: dict[str, Url] = {}
         for line in self._file:
-            if url := self._normalise(_text(line)):
+            if url := line_url(_text(line), self._normalise):
                 found.setdefault(netloc(url), url)
             if len(found) > MOST_HOSTS:
                 break
@@ -96,7 +105,7 @@ class Lines:
         self._numbered = enumerate(self._file, 1)
         return found
 
-    def take(self) -> list[Url] | None:
+    def take(self) -> SeedUrls | None:
         """See `Reading.take`. Raises `ConfigError` when the file fails."""
         try:
             chunk = list(islice(self._numbered, GROUP))
@@ -104,7 +113,7 @@ class Lines:
             raise ConfigError(f"--input: {self.name} cannot be read ({error.strerror}).") from error
         urls = [url for number, line in chunk if (url := self._read(number, line))]
         self._entries += len(urls)
-        return urls if chunk else None
+        return dict.fromkeys(urls) if chunk else None
 
     def settlement(self, seed: Seed) -> SeedSettlement:
         """See `Reading.settlement`."""
@@ -114,7 +123,7 @@ class Lines:
         text = _text(line)
         if not text:
             return None
-        url = self._normalise(text)
+        url = line_url(text, self._normalise)
         if url is None:
             log.warning(
                 "skipped a line that is not a URL", extra={"fields": {"input": self.name, "line": number}}
@@ -149,20 +158,35 @@ async def started_by_input(scope: Scope, inputs: Sequence[Lines]) -> Scope:
     return replace(scope, start=tuple(starts.values()))
 
 
+class DatesRead(Enum):
+    """The sitemaps whose dates are read. What was published by us says nothing new: it would prove itself."""
+
+    NONE = "none"
+    OF_OTHERS = "those that look as if another program had written them"
+    ALL = "all"
+
+
 class Entries:
     """The entries of a sitemap: `take` returns pages, the settlement contains nested sitemaps."""
 
-    def __init__(self, chunks: Iterable[bytes], read: Callable[[str], Url | None], *, place: str) -> None:
+    def __init__(
+        self,
+        chunks: Iterable[bytes],
+        read: Callable[[str], Url | None],
+        *,
+        place: str,
+        dates: DatesRead = DatesRead.NONE,
+    ) -> None:
         """`read` converts the text of a `loc` to a URL; `place` is the URL or path of the sitemap."""
         from crawler.sitemap.read import read as reading  # noqa: PLC0415 - lxml is slow to import
 
-        self._found, self._read, self._place = reading(chunks), read, place
+        self._found, self._read, self._place, self._dates = reading(chunks), read, place, dates
         self._items = iter(self._found)
         self._below: dict[str, None] = {}
         self._entries, self._fault = 0, ""
         self._room = MAX_BYTES  # for the resolved URLs: short entries may be relative to a long base
 
-    def take(self) -> list[Url] | None:
+    def take(self) -> SeedUrls | None:
         """See `Reading.take`."""
         if self._room < 0:
             self._fault = f"names more than {MAX_BYTES:,} bytes of URLs"
@@ -174,15 +198,22 @@ class Entries:
         except OSError as error:
             items, self._fault = [], str(error.strerror)
         self._entries += len(items)
-        pages: dict[Url, None] = {}
+        pages: dict[Url, datetime | None] = {}
+        now = datetime.now(UTC)
         for item in items:
             if url := self._read(item.loc):
                 self._room -= len(url)
                 if item.kind == "page":
-                    pages[url] = None
+                    pages[url] = lastmod.from_sitemap(item.lastmod, now) if self._is_dated else None
                 else:
                     self._below[self._child(url)] = None
-        return list(pages) if items else None
+        return pages if items else None
+
+    @property
+    def _is_dated(self) -> bool:
+        """Whether its dates are read."""
+        is_foreign = self._dates is DatesRead.OF_OTHERS and not self._found.is_like_ours
+        return self._dates is DatesRead.ALL or is_foreign
 
     def _child(self, url: Url) -> str:
         """The files of an index on disk are expected beside it. An index on the web never leads to a file."""
@@ -194,7 +225,10 @@ class Entries:
         fault = self._fault or self._found.malformed or ""
         below = tuple(Seed(SeedKind.SITEMAP, name, seed.depth + 1) for name in self._below)
         bad = SeedOutcome.PARTLY if self._entries else SeedOutcome.FAILED
-        return SeedSettlement(seed, bad if fault else SeedOutcome.READ, fault, self._entries, below)
+        outcome = bad if fault else SeedOutcome.READ
+        return SeedSettlement(
+            seed, outcome, fault, self._entries, below, is_no_sitemap=not self._found.is_sitemap
+        )
 
 
 @dataclass
@@ -207,20 +241,24 @@ class Seeds:
     normalise: Normaliser
     # For relative URLs in a file on disk.
     base: Url
-    # Waits until pages had their share of the slots.
-    after_pages: Callable[[], Awaitable[None]]
+    # Entered for each request: it waits until pages had their share.
+    turn: Turn
     inputs: Sequence[Lines] = ()
+    # Usual addresses of sitemaps, which nobody has named: nothing is wrong if there is none.
+    usual: Sequence[Url] = ()
+    # Of sitemaps on the web.
+    dates: DatesRead = DatesRead.NONE
     _lines: dict[str, Lines] = field(init=False)
 
     def __post_init__(self) -> None:
         """Indexes the files by their names in the state."""
         self._lines = {lines.name: lines for lines in self.inputs}
 
-    async def read(self, sitemaps: Sequence[str]) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
+    async def read(self, sitemaps: Sequence[str]) -> AsyncGenerator[tuple[Seed, SeedUrls], None]:
         """The URLs of the seeds, in groups. `sitemaps`: URLs and paths of the top-level sitemaps."""
         await self.queue.add_seeds([Seed(SeedKind.INPUT, name) for name in self._lines], len(self._lines))
         passed = await self.queue.add_seeds(
-            [Seed(SeedKind.SITEMAP, name) for name in sitemaps], ROOM_BY_LEVEL[0]
+            [Seed(SeedKind.SITEMAP, name) for name in (*sitemaps, *self.usual)], ROOM_BY_LEVEL[0]
         )
         while seed := await self.queue.next_seed():
             reading = await self._open(seed)
@@ -230,10 +268,12 @@ class Seeds:
                 ) is not None:
                     yield seed, urls
                 reading = reading.settlement(seed)
+            if seed.name in self.usual and (reading.is_no_sitemap or reading.outcome is SeedOutcome.ROBOTS):
+                reading = SeedSettlement(seed, SeedOutcome.ABSENT, reading.detail, gone=True)
             passed += await self._settle(reading)
         # Published pages that were found only in a temporarily failing sitemap are visited as well.
-        for seed, urls in await self.queue.read(reads.PagesOfFailingSeeds()):
-            yield seed, urls
+        for seed, published in await self.queue.read(reads.PagesOfFailingSeeds()):
+            yield seed, dict.fromkeys(published)
         if passed:
             log.warning(
                 "limit on the number of sitemaps reached",
@@ -255,7 +295,7 @@ class Seeds:
             log.warning(
                 "sitemap could not be read in full", extra={"fields": fields | {"fault": read.detail}}
             )
-        elif read.outcome is not SeedOutcome.READ:
+        elif read.outcome not in {SeedOutcome.READ, SeedOutcome.ABSENT}:
             reason = read.detail or read.outcome.says
             log.warning("sitemap skipped", extra={"fields": fields | {"reason": reason}})
         return passed
@@ -294,23 +334,27 @@ class Seeds:
         if isinstance(reply, Broken):
             return SeedSettlement(seed, SeedOutcome.FAILED, f"{reply.cause.says} {reply.detail}".strip())
         if reply.status == 200:
-            return Entries(slices(reply.body), partial(self._join, redirects.url), place=redirects.url)
+            dates, read = self.dates, partial(self._join, redirects.url)
+            return Entries(slices(reply.body), read, place=redirects.url, dates=dates)
         if redirects.stopped:
-            return SeedSettlement(seed, SeedOutcome.FAILED, redirects.stopped.value, gone=True)
+            return SeedSettlement(
+                seed, SeedOutcome.FAILED, redirects.stopped.value, gone=True, is_no_sitemap=True
+            )
         gone = reply.status < 500 and reply.status not in {401, 403, 429}
-        return SeedSettlement(seed, SeedOutcome.FAILED, f"answered {reply.status}", gone=gone)
+        return SeedSettlement(
+            seed, SeedOutcome.FAILED, f"answered {reply.status}", gone=gone, is_no_sitemap=gone
+        )
 
     async def _ask(self, url: Url) -> Reply | Permit:
         """The reply, or the permit if it forbids the request."""
         permit = await self.access.permit(url)
         if not permit.allowed:
             return permit
-        await self.after_pages()
-        return await self.access.fetch(Request(url, limit=MAX_BYTES))
+        async with self.turn():
+            return await self.access.fetch(Request(url, limit=MAX_BYTES))
 
 
-@dataclass(frozen=True, slots=True)
-class Seeding:
+class Seeding(Struct, frozen=True):
     """Reads the seeds in the settings: `--input` files first, then sitemaps."""
 
     settings: Settings
@@ -318,32 +362,44 @@ class Seeding:
     site: CrawledSite
     inputs: Sequence[Lines]
 
-    async def __call__(
-        self, after_pages: Callable[[], Awaitable[None]]
-    ) -> AsyncGenerator[tuple[Seed, Sequence[Url]], None]:
+    async def __call__(self, turn: Turn) -> AsyncGenerator[tuple[Seed, SeedUrls], None]:
         site, normalise = self.site, normaliser(self.settings, base=self.site.base)
         start = site.starts.urls[0]
-        seeds = Seeds(self.queue, site.access, site.on_site, normalise, start, after_pages, self.inputs)
-        async with aclosing(seeds.read(await self._sitemaps())) as groups:
+        named, usual = await self._sitemaps()
+        dates = await self._dates()
+        seeds = Seeds(
+            self.queue, site.access, site.on_site, normalise, start, turn, self.inputs, usual, dates
+        )
+        async with aclosing(seeds.read(named)) as groups:
             async for found in groups:
                 yield found
 
-    async def _sitemaps(self) -> Sequence[str]:
+    async def _dates(self) -> DatesRead:
+        if Source.SITEMAP not in lastmod.DATE_SOURCES[self.settings.dates.lastmod]:
+            return DatesRead.NONE
+        folder = self.settings.output.output
+        is_published = await self.queue.read(reads.LastPublication()) or read_manifest(Path(folder))
+        return DatesRead.OF_OTHERS if is_published else DatesRead.ALL
+
+    async def _sitemaps(self) -> tuple[Sequence[str], Sequence[Url]]:
+        """The sitemaps that were named, and the usual addresses to be tried beside them."""
         chosen, base = sitemap_of(self.settings), self.site.base
         if chosen == "off":
-            return []
-        if chosen == "auto":
-            found = await self._named_by_robots()
-        elif is_web(chosen):
-            found = [Url(chosen)]
-        else:
-            return [chosen]
-        return [base.crawled(url) for url in found] if base else found
+            return [], []
+        if chosen != "auto" and not is_web(chosen):
+            return [chosen], []
+        named, usual = ([Url(chosen)], []) if chosen != "auto" else await self._named_by_robots()
+        return [base.crawled(url) for url in named] if base else named, usual
 
-    async def _named_by_robots(self) -> list[Url]:
-        found: list[Url] = []
+    async def _named_by_robots(self) -> tuple[list[Url], list[Url]]:
+        """The sitemaps in robots.txt; and the usual addresses on origins whose robots.txt has none."""
+        named: list[Url] = []
+        usual: list[Url] = []
         access = self.site.access
         for site in dict.fromkeys(urls.origin(url) for url in self.site.starts.urls):
-            await access.permit(Url(site + "/"))  # loads its robots.txt
-            found += access.permits.sitemaps(site)
-        return found
+            permit = await access.permit(Url(site + "/"))  # loads its robots.txt
+            found = access.permits.sitemaps(site)
+            named += found
+            if not found and permit.why is not Why.ROBOTS_DOWN:
+                usual += [Url(site + path) for path in USUAL]
+        return named, usual

@@ -6,6 +6,8 @@ It makes no requests. What a crawl needs is imported when a frontier is opened, 
 
 import logging
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,8 +18,8 @@ from crawler.frontier.pace import FAR
 from crawler.frontier.postgres.address import Address, parsed
 from crawler.frontier.sqlite.ownership import Owner, owner_of
 from crawler.frontier.sqlite.progress import read_overview
-from crawler.frontier.sqlite.state_file import remove_state, seconds_since_heartbeat
-from crawler.model.progress import Progress
+from crawler.frontier.sqlite.state_file import lock_of, remove_state, seconds_since_heartbeat
+from crawler.model.run import Progress
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.settings.sections import Settings
@@ -29,6 +31,7 @@ log = logging.getLogger("crawler.app.state")
 
 MEMORY: Final = ":memory:"
 DATABASES: Final = ("postgresql://", "postgres://")
+IN_NAMES: Final = str.maketrans(":", "_", "[]")  # of states, from the host and port of a URL
 FOLDER: Final = Path(".sitemap-crawler")
 AWAY: Final = 120.0  # seconds for which a crawl waits for the database of its state
 
@@ -49,6 +52,23 @@ def is_file(settings: Settings) -> bool:
     return settings.state.state != MEMORY and not is_database(settings)
 
 
+def new_file(settings: Settings, start: Url) -> Path | None:
+    """The path of a state file that does not exist yet."""
+    if not is_file(settings) or (path := Path(state_path(settings, start))).exists():
+        return None
+    return path
+
+
+def remove_files(states: Iterable[Path]) -> None:
+    """Removes closed state files in which nothing is known, and their folder if that is empty then."""
+    for path in states:
+        remove_state(path)
+        lock_of(path).unlink(missing_ok=True)
+        if path.parent == FOLDER:
+            with suppress(OSError):
+                FOLDER.rmdir()
+
+
 def is_database(settings: Settings) -> bool:
     """Whether the state is in a database, where several processes may share it."""
     return (settings.state.state or "").startswith(DATABASES)
@@ -56,7 +76,7 @@ def is_database(settings: Settings) -> bool:
 
 def name_of(start: Url) -> str:
     """The name of the crawl of a site."""
-    return urls.netloc(start).replace(":", "_").strip("[]")
+    return urls.netloc(start).translate(IN_NAMES)
 
 
 def address_of(settings: Settings, default: str = "") -> Address | None:
@@ -92,7 +112,11 @@ def progress(settings: Settings, start: Url | None, *, counted: bool = True) -> 
         return shared.read_progress(address, counted=counted)
     path = _file_of(settings, start)
     known = read_overview(path)
-    return Progress(*known, seconds_since_heartbeat(path, time.time())) if known else None
+    if known is None:
+        return None
+    run, balance, waits, outlook = known
+    silent = seconds_since_heartbeat(path, time.time())
+    return Progress(run, balance, silent, waits=waits, outlook=outlook)
 
 
 def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = False) -> "Frontier":
@@ -111,6 +135,7 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
         keep_runs=settings.state.keep_runs,
         keep_failing=settings.guard.keep_failing,
         far=far_of(settings),
+        max_hosts=settings.scope.max_hosts,
         clock=time.time,
         read_only=read_only,
     )
@@ -144,6 +169,7 @@ def _open_shared(settings: Settings, address: Address, *, read_only: bool) -> "F
         keep_runs=settings.state.keep_runs,
         keep_failing=settings.guard.keep_failing,
         far=far_of(settings),
+        max_hosts=settings.scope.max_hosts,
         read_only=read_only,
     )
 

@@ -26,6 +26,7 @@ from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Frontier, reads
+from crawler.report.log import log_repeated
 from crawler.rules.submission import Change, change
 from crawler.settings.sections import Settings
 from crawler.sitemap.write.writer import refusal
@@ -87,23 +88,24 @@ async def submit(
     base: PublishBase,
     *,
     everything: bool = False,
-    dry: bool = False,
+    dry: Callable[[Change, Url], None] | None = None,
     on_counted: Callable[[Submitted], None] = lambda _: None,
 ) -> Submitted:
     """Submits what is due. The newest run must be a published one.
 
-    `everything`: all listed pages, also unchanged ones. `dry`: only counts, and writes nothing. `on_counted`
-    is called with the counts before the first request. Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
+    `everything`: all listed pages, also unchanged ones. `dry`: only counts, and writes nothing; it is called
+    with each URL that is due, as published. `on_counted` is called with the counts before the first request.
+    Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
     """
     head = await frontier.read(reads.LedgerState())
     is_new = head is None or head.base != base.base
     if is_new and not everything:
-        return await _begun(frontier, base, dry=dry)
+        return await _begun(frontier, base, dry=dry is not None)
     if is_new and not dry:
         await frontier.open_ledger(base.base, noted=False)
     key = _key(settings)
     ledger = _Ledger(frontier, base, head, everything=everything, is_new=is_new)
-    submitted = await ledger.counted_due(key, dry=dry)
+    submitted = await ledger.counted_due(key, dry)
     on_counted(submitted)
     if submitted.due and not dry:
         check(settings)
@@ -139,7 +141,7 @@ class _Ledger:
         self._everything, self._is_new = everything, is_new
         self._head = head or LedgerHead(base.base)
 
-    async def counted_due(self, key: Key, *, dry: bool) -> Submitted:
+    async def counted_due(self, key: Key, dry: Callable[[Change, Url], None] | None) -> Submitted:
         """Counts what is due. Marks that changed without being due are stored, for later ones."""
         submitted = Submitted()
         async for rows in self._frontier.stream(reads.LedgerRows(unchanged=self._everything)):
@@ -147,6 +149,8 @@ class _Ledger:
             for row, url, why in map(self._judged, rows):
                 if why is not None:
                     _count(submitted, url, why)
+                    if dry:
+                        dry(why, url)
                     submitted.outside = submitted.outside or (None if key.covers(url) else url)
                 elif row.submitted and row.now and row.submitted != row.now:
                     submitted.unsure += Mark.of(row.submitted).content != Mark.of(row.now).content
@@ -228,6 +232,7 @@ def _engine(settings: Settings, key: Key, fetcher: Fetcher) -> Engine:
         waiting=lambda wait: log.warning(
             "the search engine asks to wait", extra={"fields": {"seconds": wait}}
         ),
+        repeated=log_repeated,
     )
 
 
@@ -246,6 +251,7 @@ async def _fetching(settings: Settings, sites: Iterable[str]) -> AsyncIterator[F
             clock=time.time,
             sleep=anyio.sleep,
             turn=_Unpaced.turn,
+            repeated=log_repeated,
         )
 
 
@@ -256,8 +262,10 @@ class _Unpaced:
         del origin
         return 0.0
 
-    async def slow(self, origin: str, until: float) -> None:
+    async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
         """Nothing to throttle."""
+        del origin, until, once
+        return False
 
     @staticmethod
     async def turn(origin: str, at: float) -> None:

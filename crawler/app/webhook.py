@@ -22,8 +22,10 @@ import anyio
 from crawler.errors import SUCCESS, ConfigError, Exit
 from crawler.fetch.exchange import fetcher_of
 from crawler.fetch.request_headers import anonymous
+from crawler.fetch.retry import because
 from crawler.model.reply import Broken, Reply
 from crawler.model.rows import PublicationRow
+from crawler.parse import url as urls
 from crawler.parse.credentials import masked
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
@@ -32,6 +34,7 @@ from crawler.report.catalogue import Severity
 from crawler.report.formatting import counted
 from crawler.report.forms import as_json
 from crawler.report.forms.as_text import balance
+from crawler.report.log import log_repeated
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, SiteReport
 from crawler.rules import retries
@@ -172,6 +175,7 @@ async def _deliver(hook: Url, body: bytes, http: Http, is_ending: Callable[[], b
             tries=TRIES,
             sleep=anyio.sleep,
             wait=lambda _: PAUSE,
+            repeats=lambda reply, attempt: log_repeated(urls.origin(hook), because(reply), attempt),
         )
         return _wrong_with(await posting(post))
 

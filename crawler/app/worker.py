@@ -16,7 +16,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 
 from crawler.app.compose import Surroundings, open_fetcher, open_visitor, traffic_of
 from crawler.app.event_loop import run
-from crawler.app.starts import publish_base, starts_of
+from crawler.app.settings_urls import publish_base, starts_of
 from crawler.fetch.politeness import Politeness
 from crawler.model.settlement import Unvisited, VisitResult, WhyUnvisited
 from crawler.parse.publish_base import PublishBase
@@ -32,7 +32,7 @@ from crawler.workers.worker import shares
 
 
 class _MainProcess:
-    """A `ports.Pacer`, a `Turn` and two callbacks that use the main process over the channel.
+    """A `ports.Pacer`, a `Turn` and three callbacks that use the main process over the channel.
 
     When a host is paused, only pages that were already sent to this worker have to wait here.
     """
@@ -77,14 +77,20 @@ class _MainProcess:
     async def turn(self, origin: str, at: float) -> None:
         """Does nothing, as the main process has already waited."""
 
-    async def slow(self, origin: str, until: float) -> None:
-        """Pauses a throttled host, here and in the main process."""
-        self.politeness.slow(origin, until)
-        await self._channel.post(codec.PauseHost(Url(origin), until))
+    async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
+        """Pauses a throttled host, here and in the main process; if `once`, when that one says so."""
+        if not once:
+            self.politeness.slow(origin, until)
+        await self._channel.post(codec.PauseHost(Url(origin), until, once))
+        return not once
 
     def throttled(self, wait: float) -> None:
         """Reports a pause to the main process, for the progress display."""
         self._tasks.start_soon(self._channel.post, codec.Throttled(wait))
+
+    def repeated(self, url: Url, because: str, attempt: int) -> None:
+        """Reports a repeated request to the main process, for the log."""
+        self._tasks.start_soon(self._channel.post, codec.Repeated(url, because, attempt))
 
     def session(self, name: str, example: str) -> None:
         """Reports a session parameter to the main process, once per name: a page may have thousands."""
@@ -140,7 +146,15 @@ async def work(
                 settings,
                 fetcher,
                 Surroundings(
-                    parent, parent.turn, parent.throttled, parent.session, base, traffic, clock, children=1
+                    parent,
+                    parent.turn,
+                    parent.throttled,
+                    parent.session,
+                    base,
+                    traffic,
+                    clock,
+                    children=1,
+                    repeated=parent.repeated,
                 ),
             ) as visiting,
         ):

@@ -1,13 +1,13 @@
 """The commands: each resolves its settings and makes one call to the file of the command."""
 
-import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from crawler.app import event_loop
+from crawler.cli.completion import completion
 from crawler.cli.options import (
     InOrder,
     SettingCommand,
@@ -15,11 +15,18 @@ from crawler.cli.options import (
     examples,
     format_option,
     settings_options,
+    site_option,
     typed,
 )
+from crawler.cli.read_settings import (
+    read_crawled,
+    read_given,
+    read_layers,
+    read_origins,
+    read_settings,
+    read_sites,
+)
 from crawler.errors import Exit
-from crawler.parse.credentials import MASK, masked
-from crawler.report.printable import printable
 from crawler.settings import load
 from crawler.settings.sections import Settings
 
@@ -34,18 +41,7 @@ SITEMAPS: Final = ONE_SITE | {
 """Settings of commands that read sitemaps."""
 
 
-def _settings(params: Mapping[str, Any], *urls: str | None) -> Settings:
-    return _layers(params, *urls)[0]
-
-
-def _layers(params: Mapping[str, Any], *urls: str | None) -> tuple[Settings, list[load.Origin]]:
-    start = tuple(url for url in urls if url)
-    flags = typed(params) | ({"start": start} if start else {})
-    file = Path(params["config"]) if params.get("config") else None
-    return load.resolve(file, os.environ, flags)
-
-
-@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=InOrder, context_settings={"max_content_width": 100})
 @click.version_option(package_name="sitemap-crawler", prog_name="sitemap-crawler")
 def cli() -> None:
     """Crawl a site and publish a sitemap that search engines can trust.
@@ -62,6 +58,7 @@ def cli() -> None:
     "crawl http://127.0.0.1:8000/ --publish-base https://www.example.com --rate 0",
 ))  # fmt: skip
 @click.argument("urls", nargs=-1, metavar="URL...")
+@site_option
 @settings_options(
     "scope", "urls", "pace", "http", "verdicts", "render", "dates", "output", "guard", "submit", "external",
     "report", "state", "log",
@@ -73,11 +70,11 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
     are not downloaded.
     """
     from crawler.app.worker import forked_workers  # noqa: PLC0415
-    from crawler.cli.crawl import crawl_site  # noqa: PLC0415
+    from crawler.cli.crawl import crawl_sites  # noqa: PLC0415
 
-    settings = _settings(params, *urls)
-    with forked_workers(settings.pace):
-        return event_loop.run(crawl_site, settings)
+    sites = read_crawled(params, *urls)
+    with forked_workers(sites[0].settings.pace):
+        return event_loop.run(crawl_sites, sites)
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -94,7 +91,7 @@ def init(url: str | None, **params: Any) -> int:
     """
     from crawler.cli.init import init_site  # noqa: PLC0415
 
-    return init_site(_settings(params), url)
+    return init_site(read_given(params), url)
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -118,9 +115,11 @@ def demo(serve: int | None, **params: Any) -> int:
     """
     from crawler.cli.demo.command import crawl_demo, serve_demo  # noqa: PLC0415
 
+    if serve is not None and params["output"]:
+        raise click.UsageError("--serve writes nothing: leave out --output.")
     if serve is not None:
         return event_loop.run(lambda: serve_demo(serve))
-    return event_loop.run(lambda: crawl_demo(_settings(params), named="output" in typed(params)))
+    return event_loop.run(lambda: crawl_demo(read_given(params), named="output" in typed(params)))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -129,33 +128,47 @@ def demo(serve: int | None, **params: Any) -> int:
     "status --state crawl.db --alive 120",
 ))  # fmt: skip
 @click.argument("url", required=False)
-@settings_options("state", "log", only=frozenset({"state", "log-format"}))
+@site_option
+@settings_options("state", only=frozenset({"state"}))
+@format_option()
 @click.option(
     "--alive", metavar="SECONDS", type=click.FloatRange(min=0), cls=SettingOption,
-    help="for health checks: exit 8 if a crawl is unfinished and made no progress for SECONDS",
+    help="for health checks: exit 8 if a crawl has not ended and made no progress for SECONDS",
 )  # fmt: skip
-def status(url: str | None, alive: float | None, **params: Any) -> int:
+def status(url: str | None, form: str, alive: float | None, **params: Any) -> int:
     """Show the progress of a crawl, from the saved state. Give the URL that was crawled, or --state."""
     from crawler.cli.status import show_status  # noqa: PLC0415
 
-    return show_status(_settings(params, url), alive)
+    return show_status(read_sites(params, url), alive, form=form)
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
     "explain https://example.com/about",
-    "explain https://example.com/about --log-format json",
+    "explain /about --all",
+    "explain https://example.com/about --format json",
 ))  # fmt: skip
 @click.argument("url")
+@site_option
 @settings_options(
-    "urls", "output", "state", "log",
-    only=frozenset({"strip-param", "keep-param", "drop-query", "output", "state", "log-format"}),
+    "urls", "output", "state",
+    only=frozenset({"strip-param", "keep-param", "drop-query", "output", "state"}),
 )  # fmt: skip
-def explain(url: str, **params: Any) -> int:
-    """Show what is known about one URL and why, from the saved state."""
+@format_option()
+@click.option(
+    "--all", "every_link", is_flag=True, cls=SettingOption,
+    help="show all pages that link to it, not only the first 20",
+)  # fmt: skip
+def explain(url: str, form: str, every_link: bool, **params: Any) -> int:
+    """Show what is known about one URL, and why.
+
+    Also names the pages that link to it. A path, such as /about, is one of the site of the state.
+    """
     from crawler.cli.explain import show_url  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
+    from crawler.cli.typed_url import is_path  # noqa: PLC0415
 
-    return run(lambda: show_url(_settings(params), url))
+    settings = read_settings(params, None if params["site"] or is_path(url) else url)
+    return run(lambda: show_url(settings, url, form=form, every_link=every_link))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -164,8 +177,9 @@ def explain(url: str, **params: Any) -> int:
     "report --fail-on new:broken-link --format json",
 ))  # fmt: skip
 @click.argument("url", required=False)
-@settings_options("report", "state", "log", only=frozenset({"report", "fail-on", "state"}))
-@format_option("text", "json", says="what is printed on stdout without --report")
+@site_option
+@settings_options("report", "state", only=frozenset({"report", "fail-on", "state"}))
+@format_option(has_csv=True)
 @click.option(
     "--most", metavar="N", type=click.IntRange(min=0), cls=SettingOption,
     help="maximum items per finding; 0 shows all [default: 10; in files 100]",
@@ -178,21 +192,24 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.report import show_report  # noqa: PLC0415
+    from crawler.cli.several import show_each  # noqa: PLC0415
 
-    return run(lambda: show_report(_settings(params, url), form=form, most=most))
+    def show(one: Settings) -> int:
+        return run(lambda: show_report(one, form=form, most=most))
+
+    return show_each(read_sites(params, url), show, form=form)
 
 
 @cli.command("list", cls=SettingCommand, epilog=examples(
     "list links --only broken-link --format csv",
-    "list pages https://example.com/ --only failed --only unlisted:noindex",
+    "list links https://example.com/ --to /old-page",
     "list pages --fields url,outcome,lastmod --format jsonl",
 ))  # fmt: skip
 @click.argument("what", type=click.Choice(["pages", "links", "images", "findings", "runs"]))
 @click.argument("url", required=False)
-@settings_options("state", "log", only=frozenset({"state"}))
-@format_option(
-    "text", "csv", "jsonl", says="aligned for a terminal and with tabs in a pipe; CSV; or JSON lines"
-)
+@site_option
+@settings_options("state", only=frozenset({"state"}))
+@format_option(has_csv=True)
 @click.option(
     "--only", metavar="OUTCOME|CODE", multiple=True, cls=SettingOption,
     help="only rows with this outcome (failed, unlisted:noindex) or finding (broken-link); for links, that "
@@ -206,16 +223,21 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
     "--all-kinds", is_flag=True, cls=SettingOption,
     help="for links: also redirects and canonical URLs",
 )  # fmt: skip
+@click.option(
+    "--to", metavar="URL", cls=SettingOption, help="for links: only those to this URL, or path of the site"
+)
+@click.option("--from", "from_", metavar="URL", cls=SettingOption, help="for links: only those on this page")
 def list_(what: str, url: str | None, **params: Any) -> int:
-    """List pages, links, images, findings or runs of the saved state.
+    """List pages, links, images, findings or runs.
 
-    One line each, in order of the URL, as soon as it is read: for pipes, spreadsheets and databases.
+    One line each, from the saved state, for pipes, spreadsheets and databases: by URL, or for findings
+    in the order of the report, with all pages of a group.
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.list import list_rows  # noqa: PLC0415
 
-    chosen = {name: params.pop(name) for name in ("form", "only", "fields", "all_kinds")}
-    return run(lambda: list_rows(_settings(params, url), what, **chosen))
+    chosen = {name: params.pop(name) for name in ("form", "only", "fields", "all_kinds", "to", "from_")}
+    return run(lambda: list_rows(read_settings(params, url), what, **chosen))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -223,19 +245,21 @@ def list_(what: str, url: str | None, **params: Any) -> int:
     "export --state crawl.db --format txt --output -",
 ))  # fmt: skip
 @click.argument("url", required=False)
+@site_option
 @settings_options(
     "dates", "output", "guard", "state", "log",
     but=frozenset({"allow-partial", "fresh", "keep-runs", "lastmod", "publish-command", "publish-timeout"}),
 )  # fmt: skip
 def export(url: str | None, **params: Any) -> int:
-    """Write the sitemap from the saved state, without network access.
+    """Write the sitemap from the saved state.
 
-    Works for an unfinished crawl as well, with the pages found so far.
+    Needs no network, and works for an unfinished crawl as well, with the pages found so far. What is written
+    is as the crawl was told, unless flags say otherwise.
     """
     from crawler.cli.export import export_sitemap  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
 
-    return run(lambda: export_sitemap(_settings(params, url)))
+    return run(lambda: export_sitemap(*read_layers(params, url)))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -244,13 +268,15 @@ def export(url: str | None, **params: Any) -> int:
     "submit --new-key",
 ))  # fmt: skip
 @click.argument("url", required=False)
+@site_option
 @settings_options("http", "pace", "output", "submit", "state", "log", only=ONE_SITE | {
     "total-timeout", "retries", "max-wait", "publish-base", "output", "file-mode", "indexnow-key",
-    "indexnow-key-location", "indexnow-endpoint", "state", "log-format", "quiet", "verbose",
+    "indexnow-key-location", "indexnow-endpoint", "state", "quiet", "verbose",
 })  # fmt: skip
+@format_option()
 @click.option(
     "--dry-run", "dry", is_flag=True, cls=SettingOption, section="submit",
-    help="show what is due, send nothing",
+    help="list the URLs that are due, by change; send nothing",
 )  # fmt: skip
 @click.option(
     "--all", "everything", is_flag=True, cls=SettingOption, section="submit",
@@ -260,7 +286,7 @@ def export(url: str | None, **params: Any) -> int:
     "--new-key", is_flag=True, cls=SettingOption, section="submit",
     help="only make a new key and its file in the output folder",
 )  # fmt: skip
-def submit(url: str | None, dry: bool, everything: bool, new_key: bool, **params: Any) -> int:
+def submit(url: str | None, form: str, dry: bool, everything: bool, new_key: bool, **params: Any) -> int:
     """Tell search engines which pages changed, by IndexNow.
 
     Submits the pages that were added, removed, or changed in content since the last submission, from the
@@ -270,10 +296,12 @@ def submit(url: str | None, dry: bool, everything: bool, new_key: bool, **params
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.submit import make_key, submit_changes  # noqa: PLC0415
 
-    settings = _settings(params, url)
+    settings = read_settings(params, url)
+    if new_key and (dry or everything):
+        raise click.UsageError("--new-key only writes a file: leave out --dry-run and --all.")
     if new_key:
-        return run(lambda: make_key(settings))
-    return run(lambda: submit_changes(settings, dry=dry, everything=everything))
+        return run(lambda: make_key(settings, form=form))
+    return run(lambda: submit_changes(settings, form=form, dry=dry, everything=everything))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -282,8 +310,8 @@ def submit(url: str | None, dry: bool, everything: bool, new_key: bool, **params
     "validate ./public --publish-base https://www.example.com",
 ))  # fmt: skip
 @click.argument("places", nargs=-1, required=True, metavar="FILE|URL...")
-@settings_options("http", "pace", "output", "log", only=SITEMAPS | {"publish-base"})
-@format_option("text", "json", says="one line or one JSON object per finding")
+@settings_options("http", "pace", "output", only=SITEMAPS | {"publish-base"})
+@format_option(has_csv=True)
 @click.option(
     "--most", metavar="N", type=click.IntRange(min=0), default=10, cls=SettingOption,
     help="maximum lines per kind of finding and file; 0 shows all [default: 10]",
@@ -297,7 +325,7 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.validate import validate_sitemaps  # noqa: PLC0415
 
-    return run(lambda: validate_sitemaps(_settings(params), places, form=form, most=most))
+    return run(lambda: validate_sitemaps(read_settings(params), places, form=form, most=most))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -306,8 +334,8 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
 ))  # fmt: skip
 @click.argument("old")
 @click.argument("new")
-@settings_options("http", "pace", "state", "log", only=SITEMAPS | {"state"})
-@format_option("text", "json", says="one line or one JSON object per difference")
+@settings_options("http", "pace", "state", only=SITEMAPS | {"state"})
+@format_option(has_csv=True)
 def diff(old: str, new: str, form: str, **params: Any) -> int:
     """Show the differences between two sitemaps.
 
@@ -318,7 +346,7 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
     from crawler.cli.diff import compare  # noqa: PLC0415
     from crawler.cli.interrupt import run  # noqa: PLC0415
 
-    return run(lambda: compare(_settings(params), old, new, form=form))
+    return run(lambda: compare(read_settings(params), old, new, form=form))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -328,12 +356,13 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
 ))  # fmt: skip
 @click.argument("what", type=click.Choice(["init", "upgrade", "list", "drop"]))
 @click.argument("name", required=False, metavar="[NAME|URL]")
-@settings_options("state", "log", only=frozenset({"state", "log-format"}))
+@settings_options("state", only=frozenset({"state"}))
+@format_option(has_csv=True)
 @click.option(
     "--owner", metavar="ROLE", cls=SettingOption,
     help="for init: the role that will own the tables, if it is not allowed to create them itself",
 )  # fmt: skip
-def state(what: str, name: str | None, owner: str | None, **params: Any) -> int:
+def state(what: str, name: str | None, form: str, owner: str | None, **params: Any) -> int:
     """Manage the crawls in a PostgreSQL database.
 
     Creates, upgrades, lists or drops their tables. A crawl creates its own tables, so init is only needed
@@ -342,7 +371,7 @@ def state(what: str, name: str | None, owner: str | None, **params: Any) -> int:
     """
     from crawler.cli.state import run_state  # noqa: PLC0415
 
-    return run_state(_settings(params), what, name, owner)
+    return run_state(read_settings(params), what, name, owner, form=form)
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -350,49 +379,59 @@ def state(what: str, name: str | None, owner: str | None, **params: Any) -> int:
     "robots https://example.com/ --user-agent Googlebot",
 ))  # fmt: skip
 @click.argument("url")
-@settings_options("http", "state", "log", only=ONE_SITE | {"log-format", "state"})
-def robots(url: str, **params: Any) -> int:
+@site_option
+@settings_options("http", "state", only=ONE_SITE | {"state"})
+@format_option()
+def robots(url: str, form: str, **params: Any) -> int:
     """Show whether robots.txt allows a URL, and which line decides.
 
     Also shows the sitemaps that it names and the one that was published last, each with what is at its URL
-    now.
+    now. A path is one of the crawled site.
     """
     from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.robots import show_permit  # noqa: PLC0415
+    from crawler.cli.typed_url import is_path  # noqa: PLC0415
 
-    return run(lambda: show_permit(_settings(params), url))
+    settings = read_settings(params, None if params["site"] or is_path(url) else url)
+    return run(lambda: show_permit(settings, url, form=form))
 
 
-@cli.group(invoke_without_command=True, epilog=examples("config", "config --config crawl.toml"))
-@click.option("--config", "config", metavar="FILE", envvar="SITEMAP_CRAWLER_CONFIG", help="settings in TOML")
+@cli.group(cls=InOrder, invoke_without_command=True, epilog=examples(
+    "config",
+    "config --config crawl.toml",
+    "config --recipe wordpress",
+))  # fmt: skip
+@settings_options("scope", only=frozenset({"recipe"}))
+@site_option
+@format_option()
 @click.pass_context
-def config(ctx: click.Context, /, **params: Any) -> int:
+def config(ctx: click.Context, /, form: str, **params: Any) -> int:
     """Show the effective settings, and where each comes from."""
     if ctx.invoked_subcommand:
+        given = [name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+        if given != [name for name in given if name == "log_format"]:
+            raise click.UsageError("config check takes only a FILE, and flags behind it.")
         return Exit.OK
-    section = ""
-    for item in _layers(params)[1]:
-        if item.key.section != section:
-            section = item.key.section
-            click.echo(f"\n{item.key.heading}")
-        click.echo(f"{item.key.name:<16}= {_shown(item):<44} # {item.place}")
-    return Exit.OK
+    from crawler.cli.config import show_settings  # noqa: PLC0415
+
+    return show_settings(read_origins(params), form)
 
 
-def _shown(item: load.Origin) -> str:
-    """The value of a setting; secrets are masked."""
-    if item.key.option.secret and item.value:
-        return MASK
-    return printable(masked(item.key.option.kind.show(item.value)), 200) or "-"
-
-
-@config.command(epilog=examples("config check crawl.toml", "config check config/example.toml"))
-@click.argument("file")
-def check(file: str) -> int:
-    """Check a settings file and report the first error in it."""
+@config.command(cls=SettingCommand, epilog=examples("config check", "config check crawl.toml"))
+@click.argument("file", required=False)
+@settings_options()
+def check(file: str | None, **params: Any) -> int:
+    """Check a settings file, by default sitemap-crawler.toml, and report the first error in it."""
+    from crawler.app.sites import sites_of  # noqa: PLC0415
     from crawler.report.formatting import counted  # noqa: PLC0415
 
-    _, origins = load.resolve(Path(file))
+    path = Path(file or params["config"] or load.FILE)
+    origins = load.resolve(path)[1]
     changed = [origin for origin in origins if origin.place != "default"]
-    click.echo(f"{file}: valid, {counted(len(changed), 'setting')}.")
+    sites = [site for site in sites_of(path, {}, {}) if site.name]
+    more = f", {counted(len(sites), 'site')}" if sites else ""
+    click.echo(f"{path}: valid, {counted(len(changed), 'setting')}{more}.")
     return Exit.OK
+
+
+cli.add_command(completion)

@@ -6,31 +6,38 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
+from msgspec import Struct
 
 from crawler.app import report as reports
 from crawler.app.job import Job, open_checked_job
 from crawler.app.preflight import preflight
+from crawler.app.sites import SiteSettings
 from crawler.cli import schedule
 from crawler.cli.interrupt import signalled
-from crawler.cli.notify import Notifier, exit_of
+from crawler.cli.notify import Notifier, exit_of, opened, sentence
 from crawler.cli.output import configure_log
 from crawler.cli.run_facts import RunFindings, finding_facts, findings_of, job_facts, state_facts
 from crawler.cli.signals import received
 from crawler.cli.submit import due_words, result_words, submission_facts
 from crawler.cli.summary import print_summary, with_defaults
+from crawler.cli.typed_url import over_http
 from crawler.engine.crawl import Ending
 from crawler.errors import (
     CrawlerError,
     Exit,
+    Interrupted,
     LeadershipLost,
     OutputError,
     PublishRefused,
     StartForbidden,
+    StartSilent,
     StartUnreachable,
     ungrouped,
+    worst,
 )
 from crawler.ports import reads
 from crawler.report import log as lines
@@ -44,15 +51,26 @@ log = logging.getLogger("crawler")
 
 
 async def crawl_site(settings: Settings) -> Exit:
-    """The whole of `crawl`. Raises the exceptions of `errors`."""
+    """The whole of `crawl` for one site. Raises the exceptions of `errors`."""
+    return await crawl_sites([SiteSettings("", settings, ())])
+
+
+async def crawl_sites(sites: Sequence[SiteSettings]) -> Exit:
+    """The whole of `crawl`: one site after the other. Raises the exceptions of `errors` of a single one."""
+    settings = sites[0].settings
     configure_log(settings.log)
-    schedule.check(settings)
-    stopping, notifier = _Stopping(), Notifier(settings)
+    for site in sites:
+        schedule.check(site.settings)
+    stopping = _Stopping()
     async with _listening(stopping):
         await anyio.lowlevel.checkpoint()  # starts the task that waits for signals
         if received.first is None:
-            async with notifier.opened():
-                return await _crawls(settings, stopping, notifier)
+            notifiers = [Notifier(site.settings, site.name) for site in sites]
+            run = partial(_crawl, settings, stopping, notifiers[0])
+            if len(sites) > 1:
+                run = partial(_each, sites, notifiers, stopping)
+            async with opened(notifiers, settings):
+                return await _repeated(settings, run)
     if stopping.has_crawled:
         words = f"{received.word} while waiting for the next run"
         log.info(words, extra={"event": "stopped between two runs", "fields": {"signal": received.word}})
@@ -62,19 +80,38 @@ async def crawl_site(settings: Settings) -> Exit:
     return Exit(received.exit)
 
 
-async def _crawls(settings: Settings, stopping: "_Stopping", notifier: Notifier) -> Exit:
+async def _repeated(settings: Settings, run: Callable[[], Awaitable[Exit]]) -> Exit:
     """One run, or one after each interval of --every."""
-
-    async def run() -> Exit:
-        try:
-            return await _crawl(settings, stopping, notifier)
-        finally:
-            stopping.has_crawled = stopping.has_crawled or stopping.job is not None
-            stopping.job = stopping.after = None  # a signal from now on ends the wait
-
     if settings.pace.every is None:
         return await run()
     return await schedule.repeat(run, settings.pace.every, lambda: received.first is not None)
+
+
+async def _each(sites: Sequence[SiteSettings], notifiers: Sequence[Notifier], stopping: "_Stopping") -> Exit:
+    """One run of each site, and a line for each at the end. An error ends that site alone."""
+    ended = list[tuple[str, Exit]]()
+    for (name, settings, _), notifier in zip(sites, notifiers, strict=True):
+        if received.first:
+            break
+        log.info("the next site", extra={"fields": {"site": name}})
+        ended.append((name, await _ended(name, settings, stopping, notifier)))
+    for name, code in ended:
+        fields = {"site": name, "exit": code.value, "code": code.name.lower()}
+        log.info("site ended", extra={"fields": fields})
+    return Exit(received.exit) if received.first else worst(code for _, code in ended)
+
+
+async def _ended(name: str, settings: Settings, stopping: "_Stopping", notifier: Notifier) -> Exit:
+    """The exit code of one of several sites. An error is logged here, as nothing above this handles it."""
+    try:
+        return await _crawl(settings, stopping, notifier)
+    except Exception as error:  # noqa: BLE001 - also after a bug, the next site is tried
+        failure = error
+    code, words = exit_of(failure), f"{name}: {sentence(failure)}"
+    fields = {"site": name, "exit": code.value, "code": code.name.lower(), "error": sentence(failure)}
+    trace = failure if code is Exit.INTERNAL else None
+    log.error(words, extra={"event": "site failed", "fields": fields}, exc_info=trace)
+    return code
 
 
 async def _crawl(settings: Settings, stopping: "_Stopping", notifier: Notifier) -> Exit:
@@ -85,6 +122,9 @@ async def _crawl(settings: Settings, stopping: "_Stopping", notifier: Notifier) 
         if stopping.job is None:
             await notifier.failed(error)
         raise
+    finally:
+        stopping.has_crawled = stopping.has_crawled or stopping.job is not None
+        stopping.job = stopping.after = None  # a signal from now on ends the wait
 
 
 async def _run(settings: Settings, stopping: "_Stopping", notifier: Notifier) -> Exit:
@@ -116,6 +156,7 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
     except (StartUnreachable, StartForbidden) as error:
         await job.end(error.exit)
         _write((await findings_of(job)).report, settings)
+        error.args = (f"{error}{_advice(job, error)}", *error.args[1:])
         raise
     code = _exit(job, refused)
     after = await _follow_up(job, published, stopping.begin_after())
@@ -134,7 +175,7 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
         "submission": submission_facts(job.submitted) if job.submitted else None,
         "submission_words": _submission_words(job),
     }
-    print_summary(with_defaults(facts), settings.log)
+    print_summary(with_defaults(facts), settings.log, *settings.state.site[-1:])
     if unwritten:
         raise unwritten
     code = _failing(found.findings, settings) if code is Exit.OK else code
@@ -145,6 +186,14 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
     if raised:
         raise raised
     return code, found
+
+
+def _advice(job: Job, error: CrawlerError) -> str:
+    """What to try if no page was received from the first start URL; may be empty."""
+    start = job.settings.scope.start[0]
+    if Path(start).is_file():
+        return f" {start} is also a file: --input reads the URLs in it."
+    return over_http("crawl", start, job.starts[0]) if isinstance(error, StartSilent) else ""
 
 
 async def _log_start(job: Job) -> None:
@@ -273,13 +322,14 @@ async def _publish(job: Job, ending: Ending) -> tuple[Published | None, PublishR
         return await job.publish(), None
     except PublishRefused as refusal:
         return None, refusal
+    except Interrupted:  # by a signal: the next run publishes
+        return None, None
 
 
 # -- after a publication ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _FollowUp:
+class _FollowUp(Struct, frozen=True):
     """What followed a publication. Errors are raised later: the summary comes first."""
 
     errors: Sequence[CrawlerError] = ()

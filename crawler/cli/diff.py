@@ -1,23 +1,24 @@
 """`diff`: the differences between two sitemaps, with reasons from a state."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import click
+from msgspec import Struct
 
-from crawler.app.history import published_as
+from crawler.app.publication import published_as
+from crawler.cli.output import Rows
 from crawler.cli.saved_state import opened_state, why_unknown
 from crawler.cli.sitemap_sources import opened_sources, source_named
 from crawler.errors import ConfigError, Exit
 from crawler.model.outcome import Listed, Moved, code, says
 from crawler.model.protocol import MAX_BYTES
+from crawler.model.rows import UrlRecord
 from crawler.model.run import Run
-from crawler.model.url_record import UrlRecord
 from crawler.parse.dates import read_w3c, w3c
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
@@ -30,12 +31,15 @@ from crawler.sitemap.diff import NEW, OLD, Comparison, EntryChange
 from crawler.sitemap.read import Found, read
 from crawler.sitemap.tree import Places, Unreadable, is_web, resolve, walk
 
+SIGNS: Final = {"+": "added", "-": "removed", "~": "changed"}
+FIELDS: Final = ("change", "url", "old", "new", "reason")
 STATE: Final = b"SQLite format 3\0"
 
 
 async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
     """Prints the differences. Exit 8 if there are any."""
     signs: Counter[str] = Counter()
+    rows = None if form == "text" else Rows(form, FIELDS, "changes")
     old, new = source_named(old), source_named(new)
     state = new if _is_state(new) else settings.state.state
     async with AsyncExitStack() as stack:
@@ -52,11 +56,11 @@ async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
             )
         for change in comparison.changes():
             signs[change.sign] += 1
-            _show(change, await reasons.of(change), form)
+            _show(change, await reasons.of(change), rows)
         totals = {OLD: comparison.count(OLD), NEW: comparison.count(NEW)}
     facts = {"added": signs["+"], "removed": signs["-"], "changed": signs["~"]}
-    if form == "json":
-        click.echo(json.dumps({"totals": totals | facts}))
+    if rows:
+        rows.end(totals=totals | facts)
     else:
         words = ", ".join(f"{count:,} {word}" for word, count in facts.items())
         before = counted(totals[OLD], "URL")
@@ -132,8 +136,7 @@ def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[
             yield url, w3c(at) if at else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reasons:
+class _Reasons(Struct, frozen=True):
     """Why URLs were added or removed, according to a state, if there is one."""
 
     pages: Record | None = None
@@ -167,10 +170,10 @@ def _outcome_words(record: UrlRecord, base: PublishBase | None, change: EntryCha
             return f"{code(outcome)}: {says(code(outcome))}"
 
 
-def _show(change: EntryChange, reason: str, form: str) -> None:
-    if form == "json":
-        facts = {"change": {"+": "added", "-": "removed", "~": "changed"}[change.sign], "url": change.url}
-        click.echo(json.dumps(facts | {"old": change.old, "new": change.new, "reason": reason or None}))
+def _show(change: EntryChange, reason: str, rows: Rows | None) -> None:
+    if rows:
+        values = SIGNS[change.sign], change.url, change.old, change.new, reason or None
+        rows.add(dict(zip(FIELDS, values, strict=True)))
         return
     words = f"{change.old or 'no date'} → {change.new or 'no date'}" if change.sign == "~" else reason
     click.echo(

@@ -3,44 +3,48 @@
 Everything is looked up first, in a `UrlStory`, of which the lines of text and the JSON object are made.
 """
 
-import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from msgspec import Struct, structs
 
 from crawler.app.features import FEATURES
-from crawler.app.history import output_of, published_as
-from crawler.app.starts import normaliser, product_token, start_url
-from crawler.cli.output import LONGEST_LINE, show_lines, wants_json
-from crawler.cli.saved_state import opened_state, why_unknown, with_state
+from crawler.app.publication import output_of, published_as
+from crawler.app.settings_urls import normaliser, product_token, start_url
+from crawler.cli.output import LONGEST_LINE, show_lines, show_object
+from crawler.cli.saved_state import opened_state, start_of, why_unknown, with_state
+from crawler.cli.typed_url import is_path, url_in_state
 from crawler.engine.robots import origin_rules
 from crawler.errors import Exit
 from crawler.model import external
 from crawler.model.external import ExternalRow
 from crawler.model.note import SETTINGS
-from crawler.model.outcome import Failed, Kept, Moved, Outcome, code, says
+from crawler.model.outcome import Failed, Kept, Listed, Moved, Outcome, code, says
 from crawler.model.rendering import PageSummary, Rendering
+from crawler.model.rows import UrlRecord
 from crawler.model.run import Run
-from crawler.model.url_record import UrlRecord
+from crawler.model.survey import LinkingPages
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Hosts, Record, Runs, reads
-from crawler.report.formatting import counted, second
+from crawler.report.formatting import counted, iso, second
 from crawler.report.printable import printable
 from crawler.rules.page_rules import PageRules
 from crawler.settings.object_url import is_object_url
 from crawler.settings.page_rules import PAGE_RULES, PageRule
+from crawler.settings.recipe import NAMES, recipe_of
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import place_of
 
+LINKING_SHOWN: Final = 20  # pages
 KEPT_BECAUSE: Final = "it is in the last published sitemap, and the failure may be temporary"
 
 
-@dataclass(frozen=True, slots=True)
-class UrlStory:
+class UrlStory(Struct, frozen=True):
     """What the state knows about one URL."""
 
     typed: str  # on the command line
@@ -50,11 +54,12 @@ class UrlStory:
     path: Sequence[Url]  # from the start to it, by the first links
     hops: "Sequence[RedirectHop]"
     newest: Run | None
-    linked: int  # pages that link to it
+    linking: LinkingPages  # pages that link to it
     external: ExternalRow | None  # as a URL of another site
     robots: str  # `allowed by Allow: /`; empty: robots.txt is not known
     features: Mapping[str, tuple[object, Sequence[tuple[str, str]]]]  # what each optional feature says of it
     rule: PageRule | None
+    recipe: str  # the pattern of the recipe that matches; may be empty
     output: str
     place: tuple[str, int] | None  # in the sitemap: the file, and the entry, from 1
 
@@ -71,25 +76,27 @@ class UrlStory:
         )
 
 
-async def show_url(settings: Settings, text: str) -> Exit:
-    """Prints all that the state knows about one URL. Exit 8 if it does not know the URL."""
-    url = start_url(text, normaliser(settings))
+async def show_url(settings: Settings, text: str, *, form: str, every_link: bool) -> Exit:
+    """Prints all that the state knows about one URL. Exit 8 if it does not know the URL.
+
+    `every_link`: with all pages that link to it.
+    """
+    url = start_of(settings) if is_path(text) else start_url(text, normaliser(settings))
     settings = with_state(settings, url, is_start=False)
     async with opened_state(settings, url) as frontier:
-        story = await _story(frontier, settings, text, url)
-    if wants_json(settings):
-        click.echo(json.dumps(_as_json(story)))
+        story = await _story(frontier, settings, text, sys.maxsize if every_link else LINKING_SHOWN)
+    if form != "text":
+        show_object(_as_json(story), form)
     else:
         click.echo(printable(story.url, LONGEST_LINE))
         show_lines(_lines(story))
     return Exit.OK if story.record else Exit.FINDINGS
 
 
-async def _story(frontier: Frontier, settings: Settings, text: str, url: Url) -> UrlStory:
+async def _story(frontier: Frontier, settings: Settings, text: str, most: int) -> UrlStory:
+    url = await url_in_state(frontier, settings, text)
     base = await published_as(frontier, settings)
-    there = base.crawled(url, exactly=True) if base else url
-    record = await frontier.read(reads.RecordOf(there)) or await frontier.read(reads.RecordOf(url))
-    url = record.visit.url if record else there
+    record = await frontier.read(reads.RecordOf(url))
     published = base.published(url) if base else url
     output = await output_of(frontier, settings)
     return UrlStory(
@@ -100,10 +107,11 @@ async def _story(frontier: Frontier, settings: Settings, text: str, url: Url) ->
         path=await _link_path(frontier, record) if record else [],
         hops=await _hops(frontier, record) if record else [],
         newest=await frontier.read(reads.NewestRun()),
-        linked=await frontier.read(reads.CountLinking(url)),
+        linking=await frontier.read(reads.Linking(url, most)),
         external=await frontier.read(reads.ExternalAnswer(url)),
         robots=await _robots_line(settings, frontier, url),
         features={feature.name: said for feature in FEATURES if (said := await feature.about(frontier, url))},
+        recipe=await _recipe(frontier, settings, url),
         rule=PageRules(await _rules(frontier, settings)).of(url),
         output=output,
         place=None if is_object_url(output) else place_of(published, Path(output)),
@@ -113,17 +121,17 @@ async def _story(frontier: Frontier, settings: Settings, text: str, url: Url) ->
 # -- what is looked up --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RedirectHop:
+class RedirectHop(Struct, frozen=True):
     """One URL in a chain of redirects."""
 
     url: str
     status: int | None
     outcome: str
-    at: str | None
+    at: float | None  # seconds since the epoch
 
     def __str__(self) -> str:
-        return f"{self.at or 'not yet'}  {self.status or '-'}  {self.url}  {self.outcome}"
+        at = second(self.at) if self.at else "not yet"
+        return f"{at}  {self.status or '-'}  {self.url}  {self.outcome}"
 
 
 async def _hops(pages: Record, record: UrlRecord) -> list[RedirectHop]:
@@ -132,7 +140,7 @@ async def _hops(pages: Record, record: UrlRecord) -> list[RedirectHop]:
     following: UrlRecord | None = record
     while following and following.visit.url not in {hop.url for hop in hops}:
         outcome = following.outcome if following.state == "settled" else None
-        at = second(following.settled) if outcome and following.settled else None
+        at = following.settled if outcome else None
         status = following.facts.status if outcome and following.facts else None
         hops.append(
             RedirectHop(following.visit.url, status, code(outcome) if outcome else following.state, at)
@@ -162,6 +170,15 @@ async def _robots_line(settings: Settings, hosts: Hosts, url: Url) -> str:
     return f"{'allowed' if permit.allowed else 'forbidden'}{f' by {permit.line}' if permit.line else ''}"
 
 
+async def _recipe(runs: Runs, settings: Settings, url: Url) -> str:
+    """The recipe of the settings, else of the newest run, and its pattern that matches a URL."""
+    of_run = await runs.recall(SETTINGS)
+    for name in settings.scope.recipe or dict(list(of_run)).get("recipe", "").split(","):
+        if name in NAMES and (pattern := recipe_of(name).pattern_of(urls.target(url))):
+            return f"{name}, {pattern}"
+    return ""
+
+
 async def _rules(runs: Runs, settings: Settings) -> Sequence[PageRule]:
     """The rules of the settings, else those of the newest run."""
     if settings.rules.rule:
@@ -176,16 +193,22 @@ Lines = Iterator[tuple[str, str]]
 
 
 def _lines(story: UrlStory) -> Lines:
-    if story.typed != story.url:
+    if story.typed != story.url and not is_path(story.typed):
         yield "written", f"{story.typed} was normalised to the URL above"
     yield from _about_outcome(story)
     if story.record:
         so_far = "" if story.newest and story.newest.complete else " so far"
-        yield "linked", f"from {counted(story.linked, 'page')}{so_far}; depth {story.record.visit.depth}"
+        count = counted(story.linking.count, "page")
+        yield "linked", f"from {count}{so_far}; depth {story.record.visit.depth}"
+        yield from (("", url) for url in story.linking.first)
+        if more := story.linking.count - len(story.linking.first):
+            yield "", f"and {more:,} more: --all shows them"
     yield from (("hop", str(hop)) for hop in story.hops)
     yield from _about_external(story.external) if story.external else ()
     if story.rule:
         yield "rule", str(story.rule)
+    if story.recipe:
+        yield "recipe", story.recipe
     for _, lines in story.features.values():
         yield from lines
     if story.published != story.url:
@@ -246,6 +269,10 @@ def _about_visit(record: UrlRecord) -> Lines:
     elif facts.status == 200:
         given = f"; Last-Modified said {facts.header.isoformat()}" if facts.header else ""
         yield "lastmod", f"no reliable date{given}"
+    if isinstance(record.outcome, Listed) and facts.canonical:
+        yield "canonical", f"{facts.canonical}, which is ignored: it fails or leads back"
+    if facts.barred:
+        yield "noindex", f"for {facts.barred} only: the page is listed for --bots"
     if facts.validators.etag:
         yield "etag", facts.validators.etag
     yield from _about_rendering(facts.rendering) if facts.rendering else ()
@@ -310,15 +337,19 @@ def _as_json(story: UrlStory) -> dict[str, Any]:
     """The object for programs. Keys about what does not exist are left out."""
     facts: dict[str, Any] = {"url": story.url, "known": story.record is not None, "gone": story.is_gone}
     facts |= _record_json(story, story.record) if story.record else {"robots": story.robots}
-    facts |= {"linked_from": story.linked, "hops": [asdict(hop) for hop in story.hops]}
+    facts |= {"linked_from": story.linking.count, "linked_by": story.linking.first}
+    facts["hops"] = [structs.asdict(hop) | {"at": iso(hop.at)} for hop in story.hops]
     if story.newest:
         facts |= {"newest_run": story.newest.number, "newest_complete": story.newest.complete}
     if story.published != story.url:
         facts["published"] = story.published
     if story.rule:
         facts["rule"] = asdict(story.rule)
+    if story.recipe:
+        facts["recipe"] = story.recipe
     if story.external:
-        facts["external"] = story.external._asdict() | {"says": external.says(story.external.code)}
+        more = {"checked": iso(story.external.checked), "says": external.says(story.external.code)}
+        facts["external"] = story.external._asdict() | more
     facts |= {name: value for name, (value, _) in story.features.items()}
     file, position = story.place or (None, None)
     return facts | {"file": file, "position": position}
@@ -354,12 +385,12 @@ def _record_json(story: UrlStory, record: UrlRecord) -> dict[str, Any]:
         "first_linked_by": record.visit.via,
         "robots": story.robots,
         "run": record.run,
-        "settled": record.settled if settled else None,
-        "failing": record.failing,
+        "settled": iso(record.settled) if settled else None,
+        "failing": iso(record.failing),
         "was": record.was,
-        "was_lastmod": record.was_lastmod.isoformat() if record.was_lastmod else None,
+        "was_lastmod": iso(record.was_lastmod),
         "status": facts.status if facts else None,
-        "lastmod": facts.lastmod.at.isoformat() if facts and facts.lastmod else None,
+        "lastmod": iso(facts.lastmod.at) if facts and facts.lastmod else None,
         "lastmod_source": facts.lastmod.source.value if facts and facts.lastmod else None,
         "rendering": _rendering_json(facts.rendering) if facts and facts.rendering else None,
     }

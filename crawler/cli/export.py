@@ -1,55 +1,75 @@
 """`export`: writes the sitemap from the state, without network access."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from crawler.app.features import writing
-from crawler.app.history import doubts_of, in_published_order, published_as
-from crawler.cli.output import configure_log
+from crawler.app.own_folder import with_own_folder
+from crawler.app.publication import doubts_of, in_published_order, published_as, result_of, with_examples
+from crawler.cli.needs import check_needs
 from crawler.cli.run_facts import state_facts
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.cli.summary import print_summary, with_defaults
-from crawler.errors import Exit, FrontierError
+from crawler.errors import Exit, FrontierError, PublishRefused
+from crawler.model.note import SETTINGS
 from crawler.ports import reads
+from crawler.settings.load import Origin, completed
 from crawler.settings.sections import Settings
-from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.publish import CrawlToPublish, publish
 
+OF_THE_RUN: Final = frozenset({
+    "changefreq", "priority", "hreflang", "images", "rule", "format", "gzip", "stylesheet", "file-mode",
+    "max-urls", "max-bytes", "min-urls", "max-shrink", "max-removed", "max-failed", "max-verdict-change",
+})  # fmt: skip
+"""Settings of the newest run that apply unless others are given: what is written, and when not."""
 
-async def export_sitemap(settings: Settings) -> Exit:
-    """Publishes the pages in the state, also of an unfinished crawl."""
-    configure_log(settings.log)
+
+async def export_sitemap(settings: Settings, origins: Sequence[Origin] = ()) -> Exit:
+    """Publishes the pages in the state, also of an unfinished crawl.
+
+    `origins`: where the settings come from. Those of the run replace defaults.
+    """
     start = start_of(settings)
     settings = with_state(settings, start)
     began = time.monotonic()
     async with opened_state(settings, start) as frontier:
+        noted = {name: value for name, value in await frontier.recall(SETTINGS) if name in OF_THE_RUN}
+        settings = completed(settings, origins, noted)
+        typed = {item.key.field: item.value for item in origins if item.place.startswith("--")}
+        check_needs(typed, {"format"}, [settings])
         balance = await frontier.read(reads.RunBalance())
         run = await frontier.read(reads.NewestRun())
         base = await published_as(frontier, settings, start)
         known = start or await frontier.read(reads.FirstStart())
         if run is None or base is None or known is None:
             raise FrontierError("The state contains no URLs yet: crawl first.")
+        settings = with_own_folder(settings, base.base)
         doubts = await doubts_of(frontier, [known])
-        published = await publish(
-            in_published_order(frontier, base, settings),
-            replace(
-                settings,
-                output=replace(settings.output, publish_base=base.base),
-                guard=replace(settings.guard, allow_partial=True),
-            ),
-            CrawlToPublish(
-                base.site,
-                CrawlResult(
-                    run.complete,
-                    balance.outcomes,
-                    await frontier.read(reads.PublishedOutcomes()),
-                    doubts.doubt,
+        result = await result_of(frontier, base, balance, doubts, complete=run.complete)
+        try:
+            published = await publish(
+                in_published_order(frontier, base, settings),
+                replace(
+                    settings,
+                    output=replace(settings.output, publish_base=base.base),
+                    guard=replace(settings.guard, allow_partial=True),
                 ),
-                str(run.number),
-                namespaces=[feature.namespace for feature in writing(settings)],
-            ),
-        )
+                CrawlToPublish(
+                    base.site,
+                    result,
+                    str(run.number),
+                    namespaces=[feature.namespace for feature in writing(settings)],
+                ),
+            )
+        except PublishRefused as refusal:
+            raise await with_examples(frontier, refusal) from None
         facts = await state_facts(frontier, published, settings)
-    facts |= {"notes": doubts.notes, "elapsed": round(time.monotonic() - began, 1)}
+    facts |= {
+        "site": settings.state.site[-1] if settings.state.site else base.site,
+        "notes": doubts.notes,
+        "elapsed": round(time.monotonic() - began, 1),
+    }
     print_summary(with_defaults(facts), settings.log)
     return Exit.OK

@@ -1,92 +1,123 @@
 """`init`: writes a short settings file for a site, after a look at its robots.txt and first page.
 
 On a terminal it asks five questions; elsewhere it takes the defaults. It never overwrites a file, and what
-the site says never gets into the file, except the address that it redirects to.
+the site says never gets into the file, except the address that it redirects to. The file is written for a
+site that is down or refuses this program, which may pass, and not for a URL that is wrong.
 """
 
 import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
-from crawler.app.starts import normaliser, product_token, start_url
+from crawler.app.settings_urls import normaliser, product_token, start_url
 from crawler.cli.interrupt import run
 from crawler.cli.output import suggested
 from crawler.cli.signals import received
+from crawler.cli.typed_url import over_http
 from crawler.engine.robots import ask_robots, origin_rules
-from crawler.errors import ConfigError, Exit, Interrupted, OutputError
+from crawler.errors import ConfigError, Exit, Interrupted, OutputError, StartUnreachable
 from crawler.fetch.exchange import fetcher_of
-from crawler.model.reply import Broken
+from crawler.model.outcome import HTML
+from crawler.model.reasons import Cause
+from crawler.model.reply import Broken, Response
+from crawler.model.robots import RobotsFile
 from crawler.parse import url as urls
+from crawler.parse.headers import content_type
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Request
 from crawler.report.formatting import counted
 from crawler.report.printable import printable
 from crawler.rules.redirects import Redirects
+from crawler.settings.load import FILE
+from crawler.settings.recipe import recognised
 from crawler.settings.sections import DEFAULTS, Settings, keys
 
-FILE: Final = "sitemap-crawler.toml"
 PAGE: Final = 1_000_000  # bytes of the first page that are read
 HOPS: Final = 5  # redirects that are followed
+LOGIN: Final = frozenset({401, 403})
+NO_PAGE: Final = frozenset({200, 404, 410})  # statuses of a first page that is none: its URL is wrong
+THERE: Final = f"{FILE} is there already: edit it, or remove it and run init again."
+UNANSWERED: Final = "The questions were not answered to the end; no file was written."
 SCOPES: Final = ("host", "path", "subdomains", "domain")
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """What goes into the file. The other settings are in it as comments."""
 
     start: str
     scope: str = DEFAULTS.scope.scope
     exclude: str = ""
+    recipe: str = ""
     rate: float = DEFAULTS.pace.rate
     output: str = DEFAULTS.output.output
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """What a first look at a site shows."""
 
     start: Url  # where the site is: as given, or at the origin that it redirects to
     remarks: Sequence[str] = ()
+    recipe: str = ""
 
 
 def init_site(settings: Settings, text: str | None) -> Exit:
     """Asks, looks, and writes the file. Raises `ConfigError`, `OutputError`."""
     if Path(FILE).exists():
-        raise ConfigError(f"{FILE} is there already, and is not overwritten.")
+        raise ConfigError(THERE)
     is_asking = sys.stdin.isatty() and sys.stdout.isatty()
-    if text is None and not is_asking:
+    if not text and not is_asking:
         raise ConfigError("Name the URL of the site, as in `sitemap-crawler init https://example.com/`.")
-    url = start_url(text or _ask("URL of the site"), normaliser(settings))
-    seen = run(lambda: look(settings, url))
+    text = text or str(_ask("URL of the site"))
+    url = start_url(text, normaliser(settings))
+    instead = over_http("init", text, url)
+    seen = run(lambda: look(settings, url, instead))
     for remark in seen.remarks:
         click.echo(printable(remark, 500))
-    answers = Answers(seen.start)
+    answers = Answers(seen.start, recipe=seen.recipe)
     _write(written(_asked(answers) if is_asking else answers))
-    click.echo(f"{FILE} is written. Next:\n\n    {suggested(f'crawl --config {FILE}')}\n")
+    click.echo(f"{FILE} is written. Next:\n\n    {suggested('crawl')}\n")
     return Exit.OK
 
 
 # -- the site -----------------------------------------------------------------------------------------------
 
 
-async def look(settings: Settings, url: Url) -> Look:
-    """Reads robots.txt and the first page. A site that does not answer is a remark."""
+async def look(settings: Settings, url: Url, instead: str = "") -> Look:
+    """Reads robots.txt and the first page. A site that does not answer is a remark.
+
+    `instead`: what to try then, if the scheme is a guess. Raises `StartUnreachable` if the URL is wrong.
+    """
     site = urls.origin(url)
     async with fetcher_of(settings.http, [url], {site}) as fetcher:
         file = await ask_robots(site, fetcher, time.time)
         rules = origin_rules(file, product_token(settings.http.user_agent), site)
         remarks = [f"robots.txt names {counted(len(rules.sitemaps), 'sitemap')}."] if rules.sitemaps else []
-        if not rules.permit(url).allowed:
-            return Look(
-                url, [*remarks, "robots.txt forbids the first page, or cannot be read; it was not requested."]
-            )
+        if file.detail.startswith(Cause.DNS.says) or (instead and file.is_silent):
+            raise _wrong(url, file.detail, instead if file.is_silent else "")
+        if file.failed:
+            return Look(url, [_unread(site, file)])
+        if not (permit := rules.permit(url)).allowed:
+            line = f" ({permit.line})" if permit.line else ""
+            return Look(url, [*remarks, f"robots.txt forbids the first page{line}; it was not requested."])
         return await _first_page(fetcher, url, remarks)
+
+
+def _wrong(url: Url, why: str, instead: str = "") -> StartUnreachable:
+    return StartUnreachable(f"{url}: {why}; no file was written.{instead}")
+
+
+def _unread(site: str, file: RobotsFile) -> str:
+    """Why the site was not looked at."""
+    if file.status == "unreachable":
+        return f"{site} does not answer ({file.detail}); the first page was not requested."
+    return f"robots.txt cannot be read ({file.detail}); the first page was not requested."
 
 
 async def _first_page(fetcher: Fetcher, url: Url, remarks: list[str]) -> Look:
@@ -98,15 +129,32 @@ async def _first_page(fetcher: Fetcher, url: Url, remarks: list[str]) -> Look:
         reply = await fetcher.fetch(Request(to, limit=PAGE, cut=True))
     if isinstance(reply, Broken):
         return Look(url, [*remarks, f"The first page cannot be read: {reply.cause.says}."])
-    if reply.status != 200:
-        return Look(url, [*remarks, f"The first page answers {reply.status}."])
+    if (fault := _fault(reply)) and reply.status in NO_PAGE:
+        raise _wrong(url, f"the first page {fault}")
+    if fault:
+        return Look(url, [*remarks, f"The first page {fault}."])
     site = urls.origin(redirects.url)
     if site != urls.origin(url):
         remarks.append(f"{urls.origin(url)} redirects to {site}, so the crawl begins there.")
         url = Url(site + urls.target(url))
     if b"hreflang" in reply.body.lower():
         remarks.append("The first page names versions in other languages (hreflang).")
-    return Look(url, remarks)
+    recipe = recognised(reply.body)
+    if recipe:
+        remarks.append(f"The site is made by {recipe.system}: the recipe {recipe.name} is used.")
+    return Look(url, remarks, recipe.name if recipe else "")
+
+
+def _fault(reply: Response) -> str:
+    """What is wrong with the first page; empty if it is a page."""
+    if 300 <= reply.status < 400:
+        return f"redirects, but never to a page (status {reply.status})"
+    if reply.status in LOGIN:
+        return f"answers {reply.status}: it needs a login, or the server refuses this program"
+    if reply.status != 200:
+        return f"answers {reply.status}"
+    kind, _ = content_type(reply.headers.get("content-type"))
+    return f"is {kind}, not HTML: no link can be followed from it" if kind and kind not in HTML else ""
 
 
 # -- the questions ------------------------------------------------------------------------------------------
@@ -130,8 +178,8 @@ def _ask(question: str, default: Any = None, kind: click.ParamType[Any] | None =
         if received.first:
             _leave()
         return click.prompt(question, default=default, type=kind, show_default=default != "")
-    except click.Abort:
-        raise Interrupted from None
+    except click.Abort:  # also of Ctrl-D
+        raise Interrupted if received.first else ConfigError(UNANSWERED) from None
     finally:
         received.listener = None
 
@@ -150,6 +198,7 @@ def written(answers: Answers) -> str:
         "scope": [
             ("start", start, True),
             ("scope", json.dumps(answers.scope), True),
+            *([("recipe", json.dumps(answers.recipe), True)] if answers.recipe else []),
             ("exclude", json.dumps([answers.exclude or "/search*"]), bool(answers.exclude)),
         ],
         "pace": [("rate", f"{answers.rate:g}", True)],
@@ -169,7 +218,7 @@ def written(answers: Answers) -> str:
 
 def _lines(answers: Answers, lines: dict[str, list[tuple[str, str, bool]]]) -> Iterator[str]:
     helps = {key.name: key.option.help for key in keys()}
-    yield f"# The crawl of {answers.start}\n#\n#     sitemap-crawler crawl --config {FILE}\n#\n"
+    yield f"# The crawl of {answers.start}\n#\n#     sitemap-crawler crawl\n#\n# in this folder.\n"
     yield "# Remove the # before a line to change it; docs/use/settings.md has all settings.\n"
     for section, settings in lines.items():
         yield f"\n[{section}]\n"
@@ -182,6 +231,6 @@ def _write(text: str) -> None:
         with Path(FILE).open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise ConfigError(f"{FILE} is there already, and is not overwritten.") from None
+        raise ConfigError(THERE) from None
     except OSError as error:
         raise OutputError(f"{FILE} cannot be written: {error.strerror}.") from error

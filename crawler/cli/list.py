@@ -1,18 +1,20 @@
 """`list`: streams the contents of the state: pages, links, images, findings, runs.
 
-Rows are written as they are read, so memory use is small: filters that depend on other URLs are evaluated in
-an earlier pass, into one byte per URL.
+Rows are written as they are read, so memory use is small: filters, counts and an order that depend on other
+URLs are evaluated in an earlier pass, into a few bytes per URL.
 """
 
-import json
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from crawler.app import report as reports
 from crawler.app.features import FEATURES
+from crawler.cli.output import Rows
 from crawler.cli.saved_state import opened_state, start_of, with_state
+from crawler.cli.typed_url import url_in_state
 from crawler.errors import ConfigError, Exit
 from crawler.model import rendering
 from crawler.model.reasons import Cause, Why
@@ -20,12 +22,14 @@ from crawler.model.rendering import Rendering
 from crawler.model.rows import EdgeRow, PageRow, RunRow
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
-from crawler.ports import Reads, reads
+from crawler.parse.url import Url
+from crawler.ports import Frontier, Reads, reads
 from crawler.report.builder import item_of
 from crawler.report.catalogue import Code
-from crawler.report.findings import Findings, PageFinding, site_findings
+from crawler.report.finding_order import FindingOrder
+from crawler.report.findings import Findings, site_findings
 from crawler.report.formatting import iso
-from crawler.report.forms import as_csv
+from crawler.report.inbound_links import LinkCounts
 from crawler.report.printable import printable
 from crawler.report.report import Item, Known
 from crawler.report.url_kind import is_listed
@@ -80,9 +84,10 @@ PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
     "external": _external,
 }
 PUBLISHED: Final = "published"  # the URL in the sitemap: another one, if a copy of the site was crawled
+LINKS: Final = ("links_in", "links_out")  # pages that link to it, and URLs to which it links
 LINK: Final = ("source", "target", "kind", "nofollow", "outcome", "status", "external")
 LISTS: Final = {feature.name: feature for feature in FEATURES if feature.columns}
-FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new")
+FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new", "group")
 RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
     "number": lambda run: run.number,
     "started": lambda run: iso(run.started),
@@ -101,14 +106,14 @@ RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
     "changed": lambda run: run.publication.changed if run.publication else None,
 }
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
-    "pages": (*PAGE, PUBLISHED),
+    "pages": (*PAGE, PUBLISHED, *LINKS),
     "links": LINK,
     **{name: feature.columns for name, feature in LISTS.items()},
     "findings": FINDING,
     "runs": tuple(RUN),
 }
 SHORT: Final[Mapping[str, Sequence[str]]] = {  # default columns of the text form, without --fields
-    "pages": ("outcome", "status", "url"),
+    "pages": ("outcome", "status", *LINKS, "url"),
     "links": ("outcome", "status", "source", "target"),
     **{name: feature.shown_columns for name, feature in LISTS.items()},
     "findings": ("severity", "code", "status", "url", "detail"),
@@ -116,8 +121,7 @@ SHORT: Final[Mapping[str, Sequence[str]]] = {  # default columns of the text for
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """The filter of --only: outcome codes or kinds of outcomes, and codes of findings."""
 
     outcomes: tuple[str, ...] = ()
@@ -134,11 +138,23 @@ class Filter:
         return found is not None and any(one.code in self.codes for one in found.found(page))
 
 
+class LinkFilter(Struct, frozen=True):
+    """Which links to show."""
+
+    only: Filter
+    all_kinds: bool = False  # also redirects and canonicals
+    to: str | None = None  # a URL as typed
+    from_: str | None = None
+
+
 async def list_rows(
-    settings: Settings, what: str, *, form: str, only: Sequence[str], fields: str, all_kinds: bool
+    settings: Settings, what: str, *, form: str, only: Sequence[str], fields: str, **of_links: Any
 ) -> Exit:
-    """Run `list`."""
+    """Run `list`. `of_links`: the fields of `LinkFilter`."""
     wanted = _filter(what, only)
+    links = LinkFilter(wanted, **of_links)
+    if what != "links" and links != LinkFilter(wanted):
+        raise ConfigError(f"--to, --from and --all-kinds are for links, not for {what}.")
     columns = _columns(what, fields, form)
     start = start_of(settings)
     settings = with_state(settings, start)
@@ -146,9 +162,9 @@ async def list_rows(
         known = await reports.read_known(frontier, settings)
         match what:
             case "pages":
-                rows = _pages(frontier, known, wanted)
+                rows = _pages(frontier, known, wanted, counted=not set(LINKS).isdisjoint(columns))
             case "links":
-                rows = _links(frontier, known, wanted, all_kinds=all_kinds)
+                rows = _links(frontier, settings, known, links)
             case "findings":
                 rows = _findings(frontier, known, wanted)
             case "runs":
@@ -184,7 +200,7 @@ def _filter(what: str, names: Sequence[str]) -> Filter:
 
 def _columns(what: str, fields: str, form: str) -> Sequence[str]:
     known = COLUMNS[what]
-    names = [name.strip() for name in fields.split(",") if name.strip()]
+    names = [*dict.fromkeys(name.strip() for name in fields.split(",") if name.strip())]
     for name in names:
         if name not in known:
             raise ConfigError(f"--fields: {what} have no field {name}: choose from {', '.join(known)}.")
@@ -194,21 +210,30 @@ def _columns(what: str, fields: str, form: str) -> Sequence[str]:
 # -- the rows ---------------------------------------------------------------------------------------------
 
 
-async def _pages(rows: Reads, known: Known, only: Filter) -> AsyncIterator[Row]:
-    run, base = known.run, PublishBase(known.name, known.site)
+async def _pages(rows: Reads, known: Known, only: Filter, *, counted: bool) -> AsyncIterator[Row]:
+    """The pages by URL. `counted`: with the numbers of links, which needs a pass over all links."""
+    run, base, links = known.run, PublishBase(known.name, known.site), LinkCounts()
+    if counted:
+        async for edges in reports.each(rows.stream(reads.Edges())):
+            links.add(edges)
     found = await reports.findings_of(rows, known) if only.codes else None
     async for page in reports.each(rows.stream(reads.Pages())):
         if page.run == run.number and (not only or only.admits(page, found)):
             published = base.published(page.url) if is_listed(page.outcome) else None
-            yield [*(value(page) for value in PAGE.values()), published]
+            yield [*(value(page) for value in PAGE.values()), published, *links.of(page.id)]
 
 
-async def _links(rows: Reads, known: Known, only: Filter, *, all_kinds: bool) -> AsyncIterator[Row]:
-    wanted = await _targets(rows, known, only) if only else None
+async def _links(rows: Frontier, settings: Settings, known: Known, links: LinkFilter) -> AsyncIterator[Row]:
+    wanted = await _targets(rows, known, links.only) if links.only else None
+    target = await _known_url(rows, settings, links.to, "--to") if links.to else None
+    number = await rows.read(reads.NumberOf(target)) if target else 0
+    page = await _known_url(rows, settings, links.from_, "--from") if links.from_ else None
     batch: list[tuple[str, int, str]] = []
-    async for chunk in rows.stream(reads.Edges()):
+    async for chunk in rows.stream(reads.Edges(page, f"{page} ") if page else reads.Edges()):
         for edges in chunk:
-            for kind, to in _of(edges, all_kinds=all_kinds):
+            for kind, to in _of(edges, all_kinds=links.all_kinds):
+                if number and abs(to) != number:
+                    continue
                 if wanted is None or (abs(to) < len(wanted) and wanted[abs(to)]):
                     batch.append((edges.url, to, kind))
                 if len(batch) >= BATCH:
@@ -217,6 +242,14 @@ async def _links(rows: Reads, known: Known, only: Filter, *, all_kinds: bool) ->
                     batch = []
     async for row in _resolved(rows, batch):
         yield row
+
+
+async def _known_url(rows: Frontier, settings: Settings, text: str, flag: str) -> Url:
+    """A URL as typed. Raises `ConfigError` if the state does not know it."""
+    url = await url_in_state(rows, settings, text)
+    if not await rows.read(reads.NumberOf(url)):
+        raise ConfigError(f"{flag}: the state does not know {url}.")
+    return url
 
 
 async def _targets(rows: Reads, known: Known, only: Filter) -> bytearray:
@@ -247,28 +280,34 @@ async def _resolved(rows: Reads, batch: Sequence[tuple[str, int, str]]) -> Async
 
 
 async def _findings(rows: Reads, known: Known, only: Filter) -> AsyncIterator[Row]:
-    """Findings sorted by URL; those about the site as a whole come last."""
-    findings = await reports.findings_of(rows, known)
-    batch: list[PageFinding] = []
+    """All findings in the order of the report; of a group, all its pages."""
+    findings, order = await reports.findings_of(rows, known), FindingOrder()
     async for page in reports.each(rows.stream(reads.Pages())):
-        batch += [
-            found for found in findings.found(page) if found.first and (not only or found.code in only.codes)
-        ]
-        if len(batch) >= BATCH:
-            for row in await _finding_rows(rows, batch):
-                yield row
-            batch = []
-    for row in await _finding_rows(rows, batch):
-        yield row
-    for finding in site_findings(known):
-        if not only or finding.code in only.codes:
-            for item in finding.items:
-                yield _row(finding.code, item)
+        for found in findings.found(page):
+            order.add(found)
+    about_site = {finding.code: finding for finding in site_findings(known)}
+    for code in Code:
+        if only and code not in only.codes:
+            continue
+        for item in about_site[code].items if code in about_site else ():
+            yield (*_row(code, item), None)
+        async for row in _of_code(rows, findings, code, order.pages(code)):
+            yield row
 
 
-async def _finding_rows(rows: Reads, batch: Sequence[PageFinding]) -> Sequence[Row]:
-    names = await reports.names_of(rows, sorted({number for found in batch for number in found.hops}))
-    return [_row(found.code, item_of(found, names)) for found in batch]
+async def _of_code(rows: Reads, findings: Findings, code: Code, ids: Sequence[int]) -> AsyncIterator[Row]:
+    """The findings with one code about these pages. The last field is the first page of the group."""
+    group, first = None, None
+    for place in range(0, len(ids), BATCH):
+        chosen = list(ids[place : place + BATCH])
+        pages = await rows.read(reads.PagesOf(chosen))
+        made = (findings.found(pages[number]) for number in chosen if number in pages)
+        batch = [found for every in made for found in every if found.code is code]
+        names = await reports.names_of(rows, sorted({number for found in batch for number in found.hops}))
+        for found in batch:
+            if found.group != group:
+                group, first = found.group, found.page.url
+            yield (*_row(code, item_of(found, names)), first)
 
 
 def _row(code: Code, item: Item) -> Row:
@@ -285,28 +324,30 @@ async def _runs(runs: Sequence[RunRow]) -> AsyncIterator[Row]:
 
 async def _write(rows: AsyncIterator[Row], columns: Sequence[str], places: Sequence[int], form: str) -> None:
     out, waiting = sys.stdout, list[Row]()
-    if form == "csv":
-        out.write(as_csv.line(columns))
-    aligned = form == "text" and out.isatty()
+    if form != "text":
+        await _write_rows(rows, columns, places, form)
+        return
+    aligned = out.isatty()
     widths: Sequence[int] | None = None
     async for row in rows:
         cells = [row[place] for place in places]
         if not aligned:
-            out.write(_line(cells, columns, form))
+            out.write("\t".join(map(_text, cells)) + "\n")
         elif widths is None:
             waiting.append([_text(cell) for cell in cells])
             if len(waiting) >= ALIGNED:
-                widths = _show(waiting)
+                widths = _show(columns, waiting)
         else:
             out.write(_aligned([_text(cell) for cell in cells], widths))
-    if widths is None:
-        _show(waiting)
+    if waiting and widths is None:
+        _show(columns, waiting)
 
 
-def _show(waiting: Sequence[Row]) -> Sequence[int]:
-    """Write the first rows, and return the widths of their columns."""
-    widths = [min(WIDEST, max(map(len, column))) for column in zip(*waiting, strict=True)] if waiting else []
-    sys.stdout.writelines(_aligned(row, widths) for row in waiting)
+def _show(columns: Sequence[str], waiting: Sequence[Row]) -> Sequence[int]:
+    """Writes the names of the columns and the first rows, and returns the widths."""
+    shown = [columns, *waiting]
+    widths = [min(WIDEST, max(map(len, column))) for column in zip(*shown, strict=True)]
+    sys.stdout.writelines(_aligned(row, widths) for row in shown)
     return widths
 
 
@@ -315,13 +356,14 @@ def _aligned(cells: Row, widths: Sequence[int]) -> str:
     return "  ".join(padded).rstrip() + "\n"
 
 
-def _line(cells: Row, columns: Sequence[str], form: str) -> str:
-    if form == "csv":
-        return as_csv.line(["true" if cell is True else "false" if cell is False else cell for cell in cells])
-    if form == "jsonl":
-        texts = [masked(cell) if isinstance(cell, str) else cell for cell in cells]
-        return json.dumps(dict(zip(columns, texts, strict=True))) + "\n"
-    return "\t".join(map(_text, cells)) + "\n"
+async def _write_rows(
+    rows: AsyncIterator[Row], columns: Sequence[str], places: Sequence[int], form: str
+) -> None:
+    printed = Rows(form, columns)
+    async for row in rows:
+        cells = [masked(cell) if isinstance(cell, str) else cell for cell in (row[place] for place in places)]
+        printed.add(dict(zip(columns, cells, strict=True)))
+    printed.end()
 
 
 def _text(cell: Any) -> str:

@@ -5,21 +5,29 @@ stdout has gone.
 """
 
 import errno
+import logging
 import os
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
 from typing import Final, TextIO
 
 import click
 from click.shell_completion import shell_complete
 
 from crawler.cli.commands import cli
-from crawler.cli.output import PROGRAM
+from crawler.cli.output import COMPLETE, PROGRAM, suggested
 from crawler.cli.signals import received
 from crawler.errors import CrawlerError, Exit, Interrupted
 from crawler.parse.credentials import masked
+from crawler.report.log import configure, is_json
 from crawler.report.printable import printable
+
+log = logging.getLogger("crawler")
 
 UNWRITABLE: Final = {
     errno.EPIPE: "the reader closed the pipe",
@@ -33,12 +41,15 @@ RANGES: Final = {
     "a valid float range": "a number of at least 0",
     "a valid integer range": "a whole number of at least 0",
 }
-COMPLETE: Final = "_SITEMAP_CRAWLER_COMPLETE"  # variable with which a shell requests completions
+_ADDRESS: Final = re.compile(r"(?i)https?:|localhost\b|[^/\s@]+\.[^/\s@]+(/|$)")  # as people type a site
 
 
 def run(words: Sequence[str]) -> int:
     """Runs the command line `words`; its exit code, or `Exit.STORAGE` if output could not be written."""
     _open_closed()
+    configure(_log_format(words))
+    if received.first:
+        return _say(f"{received.word} before the start.", Exit(received.exit))
     code = _answer(words)
     error = _flush(sys.stdout)
     _flush(sys.stderr)
@@ -60,16 +71,25 @@ def _answer(words: Sequence[str]) -> int:
                 said, code = f"{received.word}.", Exit(received.exit)
             case CrawlerError():
                 said, code = str(error), error.exit
+            case OSError(errno=errno.EMFILE | errno.ENFILE):
+                said, code = "No file descriptor is left: raise the limit (ulimit -n).", Exit.STORAGE
             case OSError() if error.errno in UNWRITABLE:
                 return _lost(error)
-            case _ if "-v" in words or "--verbose" in words:
+            case _ if not is_json() and ("-v" in words or "--verbose" in words):
                 raise
             case _:
                 said = (
                     f"internal error ({type(error).__name__}: {error}). This is a bug: run again with -v for "
                 )
                 said, code = f"{said}the details and report it.", Exit.INTERNAL
-        return _say(said, code)
+        return _say(said, code, error if code is Exit.INTERNAL else None)
+
+
+def _log_format(words: Sequence[str]) -> str:
+    """The format of the log as far as it is known before the settings are read."""
+    if "--log-format=json" in words or ("--log-format", "json") in pairwise(words):
+        return "json"
+    return "json" if os.environ.get("SITEMAP_CRAWLER_LOG_FORMAT") == "json" else "text"
 
 
 def _lost(error: OSError) -> Exit:
@@ -91,7 +111,12 @@ def _invoke(words: Sequence[str]) -> int:
         return left.exit_code
 
 
-def _say(sentence: str, code: Exit) -> Exit:
+def _say(sentence: str, code: Exit, bug: BaseException | None = None) -> Exit:
+    """Says how the program ends: in one sentence, or one object of the JSON log."""
+    if is_json():
+        fields = {"exit": int(code), "code": code.name.lower(), "error": sentence}
+        log.error(sentence, exc_info=bug, extra={"event": "failed", "fields": fields})
+        return code
     with suppress(OSError):
         click.echo(f"{PROGRAM}: {printable(masked(sentence), 1_000)}", err=True)
     return code
@@ -105,11 +130,30 @@ def _usage(error: click.UsageError, words: Sequence[str]) -> str:
             said = f"Missing argument: one of {', '.join(choices)}."
         case click.BadParameter(param=click.Argument(type=click.Choice())):
             said = error.message
+        case click.NoSuchCommand(command_name=name) if near := _command(name):
+            said = f"{name!r} is no command: did you mean `{suggested(near)}`?"
         case _:
             said = " ".join(error.format_message().split())
     for jargon, plain in RANGES.items():
         said = said.replace(jargon, plain)
     return f"{said} (See `{path} --help`.)"
+
+
+def _command(name: str) -> str:
+    """The command that was meant by a word that is none; empty if click is to name similar ones."""
+    from crawler.app.settings_urls import meant  # noqa: PLC0415 - for errors only
+    from crawler.cli.typed_url import is_path  # noqa: PLC0415
+
+    if name.lower() in cli.commands:
+        return name.lower()
+    if name.lower() in {"help", "version"}:
+        return f"--{name.lower()}"
+    if Path(name).exists():
+        is_list = Path(name).suffix == ".txt"
+        return f"{'crawl --input' if is_list else 'validate'} {shlex.quote(name)}"
+    if is_path(name):
+        return f"explain {shlex.quote(name)}"
+    return f"crawl {shlex.quote(url)}" if _ADDRESS.match(url := meant(name)) else ""
 
 
 # -- streams ------------------------------------------------------------------------------------------------

@@ -5,13 +5,13 @@ settings ask for is loaded.
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from crawler.app import report as reports
 from crawler.app.job import Job
-from crawler.app.starts import starts_of
+from crawler.app.settings_urls import starts_of
 from crawler.app.state import open_frontier
 from crawler.cli.run_facts import RunFindings, findings_of
 from crawler.cli.signals import received
@@ -22,6 +22,7 @@ from crawler.settings.sections import Settings
 
 if TYPE_CHECKING:
     from crawler.app.metrics import Exporter
+    from crawler.report.metrics import Metrics
 
 log = logging.getLogger("crawler")
 
@@ -29,27 +30,14 @@ log = logging.getLogger("crawler")
 class Notifier:
     """Tells how the runs of this process end."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, name: str = "") -> None:
+        """`name`: that of one of several sites."""
         self._settings = settings
-        self._exporter = _exporter(settings)
+        self._exporter = _exporter(settings, name)
         self._hook: Url | None = None  # where messages go
 
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
-        """Checks the settings, and serves the metrics while the block runs, if asked to.
-
-        Raises `ConfigError` if nothing could be told with these settings, `OutputError` for the port.
-        """
-        async with AsyncExitStack() as stack:
-            try:
-                self._check()
-                await stack.enter_async_context(self._serving())
-            except CrawlerError as error:
-                await self.failed(error)
-                raise
-            yield
-
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raises `ConfigError` if nothing could be told with these settings."""
         if self._exporter:
             try:
                 self._exporter.check()
@@ -61,13 +49,9 @@ class Notifier:
 
             self._hook = hook_of(variable)
 
-    def _serving(self) -> AbstractAsyncContextManager[None]:
-        place = self._settings.report.metrics_port
-        if self._exporter is None or place is None:
-            return nullcontext()
-        from crawler.app.metrics_server import serving  # noqa: PLC0415 - loaded only when asked for
-
-        return serving(place, self._exporter.scrape)
+    async def scrape(self) -> "Metrics | None":
+        """The metrics now, as far as there are any."""
+        return await self._exporter.scrape() if self._exporter else None
 
     async def begin(self, job: Job) -> None:
         """The job begins. Raises `FrontierError`."""
@@ -164,6 +148,36 @@ class Notifier:
         return None
 
 
+@asynccontextmanager
+async def opened(notifiers: Sequence[Notifier], settings: Settings) -> AsyncIterator[None]:
+    """Checks all, and serves the metrics of all at one port while the block runs, if asked to.
+
+    Raises `ConfigError` if nothing could be told with their settings, `OutputError` for the port.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            for notifier in notifiers:
+                notifier.check()
+            await stack.enter_async_context(_serving(notifiers, settings.report.metrics_port))
+        except CrawlerError as error:
+            for notifier in notifiers:
+                await notifier.failed(error)
+            raise
+        yield
+
+
+def _serving(notifiers: Sequence[Notifier], place: str | None) -> AbstractAsyncContextManager[None]:
+    if place is None:
+        return nullcontext()
+    from crawler.app.metrics_server import serving  # noqa: PLC0415 - loaded only when asked for
+    from crawler.report.metrics import rendered  # noqa: PLC0415 - as above
+
+    async def scrape() -> str:
+        return rendered([known for one in notifiers if (known := await one.scrape())])
+
+    return serving(place, scrape)
+
+
 def sentence(error: Exception | None) -> str:
     """An error in words: the message of our own exceptions, and only the class of others."""
     if error is None:
@@ -175,12 +189,12 @@ def _say_unwritten(error: OutputError) -> None:
     log.error(str(error), extra={"event": "metrics not written", "fields": {"error": str(error)}})
 
 
-def _exporter(settings: Settings) -> "Exporter | None":
+def _exporter(settings: Settings, name: str) -> "Exporter | None":
     if not settings.report.metrics_file and not settings.report.metrics_port:
         return None
     from crawler.app.metrics import Exporter  # noqa: PLC0415 - loaded only when asked for
 
-    return Exporter(settings)
+    return Exporter(settings, name)
 
 
 def exit_of(error: Exception) -> Exit:

@@ -32,16 +32,60 @@ HEADINGS: Final = {
 }
 
 
+MAIN: Final = frozenset(
+    {
+        "scope", "include", "exclude", "max_pages", "rate", "auth_env", "output", "publish_base", "dry_run",
+        "state", "report", "quiet", "site",
+    }
+)  # fmt: skip
+"""Parameters that -h shows."""
+FEW: Final = 4  # options that -h does not leave out
+
+
 class SettingOption(click.Option):
     """An option that knows its section, for the headings of --help."""
 
-    def __init__(self, *args: Any, section: str = "", **more: Any) -> None:
-        self.section = section
+    def __init__(self, *args: Any, section: str = "", is_on: bool = False, **more: Any) -> None:
+        self.section, self.is_on = section, is_on
         super().__init__(*args, **more)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Its names and help. A switch that is off by default has a --no-… as well, which is not shown."""
+        record = super().get_help_record(ctx)
+        return record and (record[0] if self.is_on else record[0].partition(" / ")[0], record[1])
 
 
 class SettingCommand(click.Command):
-    """A command whose help groups options under the headings of their sections."""
+    """A command whose --help groups all options by section; -h shows those that are needed most."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.params.append(
+            click.Option(
+                ["-h"], is_flag=True, is_eager=True, expose_value=False, callback=_brief,
+                help="show the main options and exit",
+            )
+        )  # fmt: skip
+
+    def brief(self, ctx: click.Context) -> str:
+        """The text of -h. If --help has hardly more, it is that."""
+        shown = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        main = [param for param in shown if not getattr(param, "section", "") or param.name in MAIN]
+        left = len(shown) - len(main)
+        if left < FEW:
+            return self.get_help(ctx)
+        formatter = ctx.make_formatter()
+        self.format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text(self.get_short_help_str(formatter.width))
+        with formatter.section("Options"):
+            formatter.write_dl(
+                [record for param in main if (record := param.get_help_record(ctx))], col_max=30
+            )
+        self.format_epilog(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text(f"--help shows {left} more.")
+        return formatter.getvalue().rstrip("\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options by section."""
@@ -55,6 +99,13 @@ class SettingCommand(click.Command):
                     formatter.write_dl(records, col_max=36)
 
 
+def _brief(ctx: click.Context, param: click.Parameter, asked: object) -> None:
+    del param
+    if asked and isinstance(ctx.command, SettingCommand):
+        click.echo(ctx.command.brief(ctx))
+        ctx.exit()
+
+
 class InOrder(click.Group):
     """A group whose help lists commands in the order of declaration, which is that of the README."""
 
@@ -62,6 +113,11 @@ class InOrder(click.Group):
         """The names in order."""
         del ctx
         return list(self.commands)
+
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """A list of commands has no short form."""
+        del ctx
+        return ["-h", "--help"]
 
 
 def examples(*lines: str) -> str:
@@ -72,12 +128,15 @@ def examples(*lines: str) -> str:
 def settings_options(
     *sections: str, only: frozenset[str] | None = None, but: frozenset[str] = frozenset()
 ) -> Callable[[F], F]:
-    """A decorator that adds the options of these sections: `only` those named, or all `but` those named."""
+    """A decorator that adds the options of these sections: `only` those named, or all `but` those named.
+
+    Every command has --log-format, as any may end with an error.
+    """
 
     def decorate(command: F) -> F:
         for key in reversed(list(keys())):
-            wanted = key.name not in but and (only is None or key.name in only)
-            if key.option.flag and key.section in sections and wanted:
+            wanted = key.section in sections and key.name not in but and (only is None or key.name in only)
+            if key.option.flag and (wanted or key.name == "log-format"):
                 command = _option(key)(command)
         return click.option(
             "--config",
@@ -91,29 +150,48 @@ def settings_options(
     return decorate
 
 
-def format_option(*forms: str, says: str) -> Callable[[F], F]:
-    """A decorator that adds `--format`: the first of `forms` is the default."""
+def site_option(command: F) -> F:
+    """A decorator that adds `--site`, for commands that know several sites."""
+    return click.option(
+        "--site",
+        "site",
+        metavar="NAME",
+        envvar="SITEMAP_CRAWLER_SITE",
+        multiple=True,
+        cls=SettingOption,
+        section="scope",
+        help="only this [[site]] of the settings file [repeatable]",
+    )(command)
+
+
+def format_option(*, has_csv: bool = False) -> Callable[[F], F]:
+    """A decorator that adds `--format`, with the same meaning in each command that prints.
+
+    `has_csv`: what it prints is a list.
+    """
     return click.option(
         "--format",
         "form",
-        type=click.Choice(forms),
-        default=forms[0],
+        type=click.Choice(["text", "json", "jsonl", *(["csv"] if has_csv else [])]),
+        default="text",
         cls=SettingOption,
-        help=f"{says} [default: {forms[0]}]",
+        help="what is printed: text, one JSON document (json), one object a line (jsonl)"
+        f"{', or a table (csv)' if has_csv else ''} [default: text]",
     )
 
 
 def _option(key: Setting) -> Callable[[F], F]:
-    kind, names = key.option.kind, [f"--{key.name}"]
+    kind, is_switch = key.option.kind, isinstance(key.default, bool)
+    names = [f"--{key.name}/--no-{key.name}" if is_switch else f"--{key.name}"]
     more: dict[str, Any] = {"cls": SettingOption, "section": key.section, "help": _help(key), "default": None}
     if key.option.short:
         names.insert(0, key.option.short)
-    if isinstance(key.default, bool):
-        if key.default:
-            names = [f"--{key.name}/--no-{key.name}"]
-        more["is_flag"] = True
+    if is_switch:
+        more |= {"is_flag": True, "is_on": key.default}
     else:
         more |= {"metavar": kind.metavar, "multiple": kind.many, "nargs": kind.words}
+    if kind.choices:
+        more["shell_complete"] = lambda *words: [one for one in kind.choices if one.startswith(words[-1])]
     return click.option(*names, key.field, **more)
 
 

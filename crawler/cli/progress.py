@@ -13,7 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from crawler.report.formatting import duration
+from crawler.report.formatting import duration, pace_words, waiting_words
 from crawler.report.log import log_progress, remaining_words
 from crawler.report.printable import printable
 from crawler.report.stats import Stats
@@ -21,6 +21,7 @@ from crawler.report.stats import Stats
 LINE_SECONDS: Final = 10.0  # between two log lines
 LABEL: Final = len("robots.txt")  # columns: the longest phase
 WIDEST: Final = 100  # columns
+ECHO: Final = "^C "  # of a terminal, behind the last row: on a further line it would be left over
 
 log = logging.getLogger("crawler.progress")
 
@@ -62,7 +63,7 @@ async def _draw(stats: Stats, console: Console, interval: float) -> None:
 
 
 class Display:
-    """A rich renderable with the current values of `stats` in five rows."""
+    """A rich renderable with the current values of `stats` in six rows, below an empty one."""
 
     def __init__(self, stats: Stats) -> None:
         self._stats = stats
@@ -71,10 +72,12 @@ class Display:
         """A bar, and values in fixed positions. Fits 60 columns."""
         dot = Text(", " if options.ascii_only else " · ")
         grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
-        grid.width = min(options.max_width, WIDEST)
+        grid.width = min(options.max_width - len(ECHO), WIDEST)
         grid.add_column(style="dim", min_width=LABEL, no_wrap=True)
         grid.add_column(ratio=1)
+        grid.add_row("", "")  # a log line that is wrapped does not run into the bar
         grid.add_row(_phase(self._stats), _bar(self._stats))
+        grid.add_row("site", printable(self._stats.site, max(1, grid.width - LABEL - 2)))
         for label, facts in (("pages", _pages), ("queue", _queue), ("speed", _speed), ("time", _time)):
             grid.add_row(label, dot.join(facts(self._stats)))
         yield grid
@@ -87,7 +90,7 @@ def _phase(stats: Stats) -> Text:
 
 def _bar(stats: Stats) -> Table:
     """The share of pages done; while the total is unknown the bar only pulses."""
-    known = stats.remaining() is not None
+    known = stats.converges()
     total = max(1, stats.done + stats.left)
     bar = ProgressBar(
         total, stats.done, pulse=not known, complete_style="cyan", finished_style="cyan", pulse_style="cyan"
@@ -116,14 +119,7 @@ def _speed(stats: Stats) -> list[Text]:
 def _pace(stats: Stats) -> Text:
     if stats.backing_off:
         return Text("backing off", "yellow")
-    if not stats.delay:
-        return Text("unpaced")
-    pace = (
-        f"at most {1 / stats.delay:.3g} requests/s"
-        if stats.delay < 1
-        else f"1 request every {stats.delay:.3g} s"
-    )
-    return Text(pace)
+    return Text(pace_words(stats.delay))
 
 
 def _time(stats: Stats) -> list[Text]:
@@ -131,6 +127,8 @@ def _time(stats: Stats) -> list[Text]:
     if stats.stopping:
         parts.append(Text(printable(stats.stopping, 40), "yellow"))
         parts.append(Text("finishing requests in flight"))
+    elif stats.waiting:
+        parts.append(Text(waiting_words(stats.waiting), "yellow"))
     else:
         parts.append(Text(remaining_words(stats) or "remaining time unknown"))
     return parts

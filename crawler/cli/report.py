@@ -3,10 +3,11 @@
 import click
 
 from crawler.app import report as reports
+from crawler.cli.output import show_object
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import Exit
 from crawler.report.builder import ITEMS
-from crawler.report.forms import as_json, as_text
+from crawler.report.forms import as_csv, as_json, as_text
 from crawler.settings.sections import Settings
 
 SHOWN = 10  # items of each finding on stdout, by default
@@ -24,5 +25,8 @@ async def show_report(settings: Settings, *, form: str, most: int | None) -> Exi
     reports.write(report, settings.report.report)
     if not settings.report.report:
         cut = report.cut(SHOWN if most is None else most)
-        click.echo(as_json.rendered(cut) if form == "json" else as_text.rendered(cut), nl=False)
+        if form in {"json", "jsonl"}:
+            show_object(as_json.masked_json(cut), form, "findings")
+        else:
+            click.echo((as_csv if form == "csv" else as_text).rendered(cut), nl=False)
     return Exit.FINDINGS if reports.failing(report.findings, settings.report.fail_on) else Exit.OK

@@ -1,22 +1,23 @@
 """`robots`: whether robots.txt allows a URL, which group and line decide, and which sitemaps it names.
 
 Each named sitemap is requested, and so is the one that was published last, if the site was crawled. Output
-goes to stdout as plain lines or one JSON object; text from the network is made printable first.
+goes to stdout as plain lines or as one JSON object; text from the network is made printable first.
 """
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 import click
+from msgspec import Struct
 
 from crawler.app.robots_line import RobotsLine, compare
-from crawler.app.starts import normaliser, product_token, start_url
-from crawler.cli.output import show_lines, wants_json
-from crawler.cli.saved_state import opened_state, with_state
+from crawler.app.settings_urls import normaliser, product_token, start_url
+from crawler.app.state import states
+from crawler.cli.output import show_lines, show_object
+from crawler.cli.saved_state import opened_state, start_of, with_state
+from crawler.cli.typed_url import is_path, over_http, url_in_state
 from crawler.engine.robots import OriginRules, ask_robots, origin_rules
 from crawler.errors import CrawlerError, Exit
 from crawler.fetch.exchange import fetcher_of
@@ -40,8 +41,7 @@ VERDICTS: Final = {"allowed": Exit.OK, "forbidden": Exit.ROBOTS, "unreachable": 
 MAX_SITEMAPS: Final = 5  # sitemaps that are requested
 
 
-@dataclass(frozen=True, slots=True)
-class Sitemap:
+class Sitemap(Struct, frozen=True):
     """A sitemap, and what is at its URL."""
 
     url: str
@@ -49,12 +49,12 @@ class Sitemap:
     is_named: bool | None  # by robots.txt; None: it could not be read
 
 
-async def show_permit(settings: Settings, text: str) -> Exit:
+async def show_permit(settings: Settings, text: str, *, form: str) -> Exit:
     """Fetches the robots.txt of the URL's origin and prints the line that decides, and the sitemaps.
 
     Exit 5 if it disallows the URL or answers with a server error; exit 4 if it cannot be reached.
     """
-    url = start_url(text, normaliser(settings))
+    url = await _url(settings, text)
     site = urls.origin(url)
     async with fetcher_of(settings.http, [url], {site}) as fetcher:
         file = await ask_robots(site, fetcher, time.time)
@@ -62,14 +62,26 @@ async def show_permit(settings: Settings, text: str) -> Exit:
         sitemaps = await _sitemaps(fetcher, rules, file, settings, await _published(settings, url))
     decision = rules.decide(url)
     word = file.status if file.status == "unreachable" else "allowed" if decision.allowed else "forbidden"
-    if wants_json(settings):
+    if form != "text":
         facts = {"url": url, "allowed": decision.allowed, "group": decision.group, "line": decision.line}
         shown = [{"url": one.url, "answer": one.answer, "named": one.is_named} for one in sitemaps]
-        click.echo(json.dumps(facts | {"status": file.status, "detail": file.detail, "sitemaps": shown}))
+        show_object(facts | {"status": file.status, "detail": file.detail, "sitemaps": shown}, form)
     else:
         click.echo(f"{word}  {printable(url, 2_100)}")
         show_lines(_permit(file, decision, product_token(settings.http.user_agent), sitemaps))
+        if word == "unreachable" and (advice := over_http("robots", text, url)):
+            click.echo(advice.strip(), err=True)
     return VERDICTS[word]
+
+
+async def _url(settings: Settings, text: str) -> Url:
+    """The URL that is meant: a path is one of the site of the settings, or of the state."""
+    if is_path(text) and (start := start_of(settings)):
+        text = urls.origin(start) + text
+    elif is_path(text) and (settings.state.state or states()):
+        async with opened_state(with_state(settings, None), None) as frontier:
+            return await url_in_state(frontier, settings, text)
+    return start_url(text, normaliser(settings))
 
 
 def _permit(

@@ -4,17 +4,18 @@ Nothing is printed here.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from crawler.app import report as reports
 from crawler.app.features import writing
 from crawler.app.job import Job
 from crawler.app.robots_line import compared
 from crawler.app.state import MEMORY, state_path
-from crawler.cli.output import suggested
 from crawler.cli.signals import received
-from crawler.cli.summary import EXAMPLES, STDOUT
+from crawler.cli.summary import CHANGES, EXAMPLES, STDOUT
 from crawler.engine.crawl import Ending
 from crawler.errors import PublishRefused
 from crawler.model.note import DATE_NOTES, EXTERNAL, PUBLISHED_BY, UNRELIABLE
@@ -24,14 +25,21 @@ from crawler.model.trap import Trap
 from crawler.parse.url import target
 from crawler.ports import Frontier, Record, reads
 from crawler.report.external import external_json
-from crawler.report.formatting import duration
+from crawler.report.formatting import counted, duration
 from crawler.report.forms.as_text import measure
 from crawler.report.report import Finding, SiteReport
-from crawler.rules.doubts import SiteDoubts, without_flag
+from crawler.rules.incomplete_site import SiteDoubts, without_flag
+from crawler.settings.recipe import NAMES, recipe_of
 from crawler.settings.sections import Settings
 from crawler.settings.values import compile_pattern
 from crawler.sitemap.publish.guard import fetched
 from crawler.sitemap.publish.published import Published
+
+RECIPE_SAMPLE: Final = 5_000  # listed pages by which a recipe is advised
+FEWEST_LEFT_OUT: Final = 20  # of them; for fewer, none is advised
+LEAST_LEFT_OUT: Final = 0.1  # of them
+
+MANY_SHARING = 10  # listed pages without a content of their own, from which on the summary says so
 
 
 async def state_facts(frontier: Frontier, published: Published | None, settings: Settings) -> dict[str, Any]:
@@ -73,6 +81,7 @@ async def _publication(frontier: Frontier, published: Published, settings: Setti
             {"name": file.name, "size": file.size, "urls": file.urls, "unchanged": file.unchanged}
             for file in published.files
         ],
+        "changes": None if is_stdout else {name: getattr(published, name) for name in CHANGES},
         "folder": STDOUT if is_stdout else published.folder,
         "robots_line": line or None,
         "robots_named": named.is_named,
@@ -91,6 +100,7 @@ async def job_facts(job: Job, refused: PublishRefused | None, *, is_published: b
     unfinished = _unfinished(job)
     published_by = await job.frontier.recall(PUBLISHED_BY)
     return {
+        "site": job.stats.site,
         "fetched": job.stats.exchanges,
         "state": None if state == MEMORY else state,
         "unfinished": unfinished,
@@ -99,12 +109,16 @@ async def job_facts(job: Job, refused: PublishRefused | None, *, is_published: b
         "resume": "run the same command again" if unfinished and state != MEMORY else None,
         "stalled": job.stalled,
         "refused": str(refused) if refused else None,
-        "notes": _notes(job.doubts, refused),
+        "notes": [
+            *_notes(job.doubts, refused),
+            *await _shared_contents(job.frontier),
+            *await _advised_recipe(job.frontier, job.settings),
+        ],
         "published": bool(job.frontier.name) and published_by == job.frontier.name,
         "published_by": published_by,
         "member": job.frontier.name,
         "members": len({member.name for member in await job.frontier.read(reads.MembersOfRun())}),
-        "findings_command": report_command(job.settings, job.starts[0]),
+        "state_words": reports.state_words(job.settings, job.starts[0]),
     }
 
 
@@ -134,6 +148,31 @@ def _notes(doubts: SiteDoubts, refused: PublishRefused | None) -> Sequence[str]:
     return doubts.notes if not doubt or is_said else (*doubts.notes, doubt)
 
 
+async def _advised_recipe(pages: Record, settings: Settings) -> Sequence[str]:
+    """Names the recipe that would leave out many of the listed pages, judged by some of them."""
+    if settings.scope.recipe:
+        return ()
+    listed = (await pages.read(reads.RunBalance())).listed
+    targets = [target(url) for url in await pages.read(reads.AnsweringPages(RECIPE_SAMPLE))]
+    found = [(one, one.count_unlisted(targets)) for one in map(recipe_of, NAMES)]
+    best, count = max(found, key=lambda item: item[1])
+    if count < max(FEWEST_LEFT_OUT, LEAST_LEFT_OUT * len(targets)):
+        return ()
+    about = "" if listed == len(targets) else "about "
+    return (
+        f"{about}{round(count * listed / len(targets)):,} of {listed:,} listed pages are archives and lists "
+        f"as {best.system} makes them: to leave them out, --recipe {best.name}.",
+    )
+
+
+async def _shared_contents(pages: Record) -> Sequence[str]:
+    """How many contents listed pages share, if they are many more than these."""
+    tallies = await pages.read(reads.ListedTallies())
+    if tallies.content_pages < tallies.content_groups + MANY_SHARING:
+        return ()
+    return [f"{tallies.content_pages:,} listed pages have {counted(tallies.content_groups, 'content')}"]
+
+
 def _unfinished(job: Job) -> str | None:
     """Why the run is unfinished; None if it is complete."""
     if job.ending in {Ending.COMPLETE, Ending.OVER}:
@@ -145,7 +184,7 @@ def _unfinished(job: Job) -> str | None:
         StopReason.MAX_TIME: duration(scope.max_time or 0),
     }
     limit = limits.get(job.stop_reason) if job.stop_reason else None
-    return f"stopped at {why} {limit}" if limit else why
+    return f"stopped at --{why} {limit}" if limit else why
 
 
 async def _unmatched(pages: Record, settings: Settings) -> list[str]:
@@ -166,17 +205,10 @@ async def _unmatched(pages: Record, settings: Settings) -> list[str]:
     return list(patterns)
 
 
-def report_command(settings: Settings, start: str) -> str:
-    """The command that shows all findings; empty for a state that was not kept."""
-    where = reports.state_words(settings, start)
-    return suggested(f"report {where}") if where else ""
-
-
 # -- the findings -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RunFindings:
+class RunFindings(Struct, frozen=True):
     """What was found in a run."""
 
     findings: Sequence[Finding] = ()  # the most severe first

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from crawler.app.starts import normaliser, start_url
+from crawler.app.settings_urls import normaliser, start_url
 from crawler.app.state import FOLDER, open_frontier, state_path, states
 from crawler.errors import ConfigError, FrontierError
 from crawler.model.outcome import code
+from crawler.model.rows import UrlRecord
 from crawler.model.run import Run
-from crawler.model.url_record import UrlRecord
 from crawler.parse.url import Url
 from crawler.ports import Frontier
 from crawler.settings.sections import Settings
@@ -54,7 +54,8 @@ def with_state(settings: Settings, url: Url | None, *, is_start: bool = True) ->
         where = state_path(settings, url) if url and is_start else f"{FOLDER}/"
         raise FrontierError(f"There is no state at {where}: crawl first, or give its path with --state.")
     if url:
-        raise FrontierError(f"There is no state of {url} in {FOLDER}/: choose one of these. {_choice(found)}")
+        words = f"There is no state of {url} in {FOLDER}/: give a URL of a crawled site, or one of these."
+        raise FrontierError(f"{words} {_choice(found)}")
     raise ConfigError(f"There are {len(found)} states in {FOLDER}/: choose one of these. {_choice(found)}")
 
 

@@ -2,7 +2,8 @@
 
 The first run starts at once, the others at multiples of the interval after it, with a small random delay, so
 that many sites on one machine do not start together. A failed run changes nothing about that; one that is
-longer than the interval skips starts. Wrong settings end the program, as waiting does not correct them.
+longer than the interval skips starts. One that could not start because of another is tried again soon. Wrong
+settings end the program, as waiting does not correct them.
 """
 
 import logging
@@ -20,6 +21,7 @@ from crawler.errors import ConfigError, Exit
 from crawler.settings.sections import Settings
 
 JITTER: Final = 0.05  # of the interval, at most
+SOON: Final = 300.0  # seconds after a run that another one kept out
 
 log = logging.getLogger("crawler")
 
@@ -53,6 +55,8 @@ async def repeat(
         if is_ending():
             return code
         wait = next_start(first, every, clock()) + chance() * JITTER * every - clock()
+        if code is Exit.BUSY:
+            wait = min(wait, SOON)
         at = datetime.fromtimestamp(clock() + wait, UTC).isoformat(timespec="seconds")
         log.info("waiting for the next run", extra={"fields": {"exit": code.value, "next": at}})
         await sleep(max(0.0, wait))

@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio
 
-from crawler.app.starts import start_url
+from crawler.app.settings_urls import meant, start_url
 from crawler.errors import ConfigError
 from crawler.fetch.exchange import fetcher_of
 from crawler.fetch.politeness import Politeness
@@ -25,7 +25,7 @@ _HOST: Final = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?/")
 
 def source_named(text: str) -> str:
     """A file or folder unchanged; a URL normalised. Raises `ConfigError` for an invalid URL."""
-    if is_web(text.strip()):
+    if is_web(meant(text.strip())) and not Path(text).exists():
         return start_url(text, Normaliser(strip=()))
     if is_object_url(text):
         raise ConfigError(

@@ -1,20 +1,19 @@
 """`state`: the crawls in a database, for those who operate it."""
 
-import json
 from collections.abc import Sequence
 
 import click
 
 from crawler.app import database
-from crawler.cli.output import wants_json
+from crawler.cli.output import Rows
 from crawler.errors import ConfigError, Exit
-from crawler.model.progress import StoredCrawl
-from crawler.report.formatting import counted, second, size
+from crawler.model.run import StoredCrawl
+from crawler.report.formatting import counted, iso, second, size
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 
 
-def run_state(settings: Settings, what: str, name: str | None, owner: str | None) -> Exit:
+def run_state(settings: Settings, what: str, name: str | None, owner: str | None, *, form: str) -> Exit:
     """Runs `state WHAT`. Raises `ConfigError`, `FrontierError`, `StateBusy`."""
     if owner and what != "init":
         raise ConfigError("--owner: only state init creates tables.")
@@ -31,14 +30,16 @@ def run_state(settings: Settings, what: str, name: str | None, owner: str | None
             crawl = database.drop(settings, name)
             click.echo(f"{printable(crawl.name, 200)}: dropped, {size(crawl.bytes)}.")
         case _:
-            _list(settings, database.list_crawls(settings))
+            _list(settings, database.list_crawls(settings), form)
     return Exit.OK
 
 
-def _list(settings: Settings, crawls: Sequence[StoredCrawl]) -> None:
-    if wants_json(settings):
+def _list(settings: Settings, crawls: Sequence[StoredCrawl], form: str) -> None:
+    if form != "text":
+        rows = Rows(form, StoredCrawl._fields)
         for crawl in crawls:
-            click.echo(json.dumps(crawl._asdict()))
+            rows.add(crawl._asdict() | {"started": iso(crawl.started)})
+        rows.end()
         return
     if not crawls:
         click.echo(f"There is no crawl in {database.database_of(settings)}.")

@@ -1,56 +1,80 @@
 """`status`: the progress of a crawl and its members, from its state."""
 
-import json
+import math
 import socket
 from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
+from crawler.app.sites import SiteSettings
 from crawler.app.state import progress, state_path
-from crawler.cli.output import show_lines, wants_json
+from crawler.cli.output import show_lines, show_object
 from crawler.cli.saved_state import start_of, with_state
-from crawler.errors import Exit, FrontierError
+from crawler.cli.several import show_each
+from crawler.errors import Exit, NoState
 from crawler.model.outcome import says
-from crawler.model.progress import Member, Progress
+from crawler.model.run import Member, Progress
 from crawler.model.survey import Balance
-from crawler.report.formatting import duration, second
+from crawler.report.formatting import counted, duration, iso, least_words, pace_words, second
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 
 SHOWN: Final = 20  # members in the text form
 
 
-def show_status(settings: Settings, alive: float | None = None) -> Exit:
-    """Prints the counts of the newest run, and its members. Exit 3 if there is no state.
+def show_status(sites: Sequence[SiteSettings], alive: float | None = None, *, form: str = "text") -> int:
+    """Prints the status of each site. Exit 3 if there is no state.
 
-    `alive`: exit 8 if the run is unfinished and has made no progress for that many seconds: on this machine,
-    if it has a member. The URLs of a shared state are then counted for JSON only, as every member asks each
-    minute.
+    `alive`: exit 8 if the run should be at work and made no progress for that many seconds: on this machine,
+    if it has a member. Between two runs of --every, none should. Of several sites, the one that was worked on
+    last decides: the others wait.
+    """
+    silences = list[tuple[float, bool]]()
+
+    def show(settings: Settings) -> Exit:
+        silences.append(_show_one(settings, alive, form))
+        return Exit.OK
+
+    code = show_each(sites, show, form=form)
+    return code or (Exit.FINDINGS if silences and min(silences)[1] else Exit.OK)
+
+
+def _show_one(settings: Settings, alive: float | None, form: str) -> tuple[float, bool]:
+    """Prints the counts of the newest run, and its members; for how long it was silent, and if for too long.
+
+    With `alive`, the URLs of a shared state are counted for JSON only, as every member asks each minute.
     """
     start = start_of(settings)
     settings = with_state(settings, start)
-    known = progress(settings, start, counted=alive is None or wants_json(settings))
+    known = progress(settings, start, counted=alive is None or form != "text")
     if known is None:
-        raise FrontierError("The state is empty: no crawl has started yet.")
+        raise NoState("The state is empty: no crawl has started yet.")
     silent = known.silent if alive is None else known.silent_on(socket.gethostname())
-    dead = alive is not None and not known.run.complete and (silent is None or silent > alive)
-    if wants_json(settings):
-        click.echo(json.dumps(_facts(known)))
-    else:
+    silent = math.inf if silent is None else silent
+    if form == "text":
         _show(known, state_path(settings, start))
-    return Exit.FINDINGS if dead else Exit.OK
+    else:
+        show_object(_facts(known), form)
+    return silent, alive is not None and not (known.run.complete or known.run.ended) and silent > alive
 
 
 def _facts(known: Progress) -> dict[str, Any]:
     run, balance = known.run, known.balance
-    facts: dict[str, Any] = {"run": run.number, "started": run.started, "complete": run.complete}
+    facts: dict[str, Any] = {"run": run.number, "started": iso(run.started), "complete": run.complete}
+    facts |= {"site": known.outlook.site, "running": known.outlook.running}
+    if not run.complete:
+        facts |= {"delay": known.outlook.delay, "at_least": round(known.outlook.left)}
     if balance:
         facts |= {
             "discovered": balance.discovered, "open": balance.open, "outcomes": balance.outcomes,
             "balanced": balance.balanced,
         }  # fmt: skip
-    facts["silent"] = known.silent
+    facts["silent"] = None if known.silent is None else round(known.silent, 1)
+    facts["waits"] = [
+        {"host": wait.origin, "until": iso(wait.until), "pages": wait.pages}
+        for wait in (() if run.complete else known.waits)
+    ]
     if known.members is not None:
         facts["members"] = [
             {
@@ -64,10 +88,17 @@ def _facts(known: Progress) -> dict[str, Any]:
 
 def _show(known: Progress, state: str) -> None:
     run = known.run
-    click.echo(f"Run {run.number}, {'complete' if run.complete else 'unfinished'}")
-    show_lines([("state", state), ("started", second(run.started))])
+    running = "running" if known.outlook.running else "not running: the next crawl continues it"
+    click.echo(f"Run {run.number}, {'complete' if run.complete else f'unfinished, {running}'}")
+    show_lines([("site", known.outlook.site), ("state", state), ("started", second(run.started))])
     if known.silent is not None and not run.complete:
         show_lines([("worked on", f"{duration(known.silent)} ago")])
+    if not run.complete:
+        show_lines([("pace", pace_words(known.outlook.delay))])
+        show_lines([("left", least_words(known.outlook.left))] if known.outlook.left else [])
+    for wait in () if run.complete else known.waits[:SHOWN]:
+        pages = counted(wait.pages, "page")
+        show_lines([("waits for", f"{printable(wait.origin)} until {second(wait.until)}, {pages}")])
     if known.members is not None:
         _show_members(known.members)
     if known.balance:

@@ -3,21 +3,21 @@
 A crawl with --submit says the same at its end. `--new-key` makes a key and its file.
 """
 
-import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from crawler.app.history import output_of, published_as
+from crawler.app.publication import output_of, published_as
 from crawler.app.state import open_frontier
 from crawler.app.submission import Submitted, check, is_published, submit
-from crawler.cli.output import configure_log, suggested, wants_json
+from crawler.cli.output import show_object, suggested
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import ConfigError, Exit, FrontierError, OutputError
 from crawler.parse import url as urls
+from crawler.parse.url import Url
 from crawler.report.formatting import counted
 from crawler.report.printable import printable
 from crawler.rules.submission import Change
@@ -33,9 +33,8 @@ NOT_GOOGLE: Final = (
 )
 
 
-async def submit_changes(settings: Settings, *, dry: bool, everything: bool) -> Exit:
+async def submit_changes(settings: Settings, *, form: str, dry: bool, everything: bool) -> Exit:
     """Submits what is due, and says so on stdout. Raises `ConfigError`, `NotSubmitted`, `FrontierError`."""
-    configure_log(settings.log)
     start = start_of(settings)
     settings = with_state(settings, start)
     if not dry:
@@ -44,23 +43,37 @@ async def submit_changes(settings: Settings, *, dry: bool, everything: bool) -> 
         base = await published_as(frontier, settings, start)
         why = await is_published(frontier)
         if why or base is None:
-            click.echo(f"Nothing is submitted: {why or 'there is no run yet: crawl first'}.", err=True)
+            why = why or "there is no run yet: crawl first"
+            if form == "text":
+                click.echo(f"Nothing is submitted: {why}.", err=True)
+            else:
+                show_object({"submitted": 0, "because": why}, form)
             return Exit.GUARD if "guard" in why else Exit.PARTIAL
-        is_json = wants_json(settings)
+        by_change: dict[str, list[Url]] = {}
         submitted = await submit(
             frontier,
             settings,
             base,
             everything=everything,
-            dry=dry,
-            on_counted=lambda due: None if is_json else click.echo(due_words(due)),
+            dry=(lambda why, url: by_change.setdefault(why.value, []).append(url)) if dry else None,
+            on_counted=lambda due: _show_due(by_change, due) if form == "text" else None,
         )
-    if is_json:
-        click.echo(json.dumps(submission_facts(submitted) | {"dry_run": dry}))
+    if form != "text":
+        facts = submission_facts(submitted) | {"dry_run": dry}
+        urls = [{"change": change, "url": url} for change, found in by_change.items() for url in found]
+        show_object(facts | ({"urls": urls} if dry else {}), form, "urls" if dry else "")
     else:
         for line in result_words(submitted, settings, dry=dry):
             click.echo(line)
     return Exit.OK
+
+
+def _show_due(by_change: Mapping[str, Sequence[Url]], due: Submitted) -> None:
+    """Shows the counts; below the URLs of a dry run, by change."""
+    for change in Change:
+        for url in by_change.get(change.value, ()):
+            click.echo(f"  {change.value:<8} {printable(url)}")
+    click.echo(due_words(due))
 
 
 def due_words(due: Submitted) -> str:
@@ -114,7 +127,7 @@ def submission_facts(submitted: Submitted) -> dict[str, Any]:
     }
 
 
-async def make_key(settings: Settings) -> Exit:
+async def make_key(settings: Settings, *, form: str) -> Exit:
     """Makes a key, writes its file into the output folder, and says where it must be reachable."""
     key = secrets.token_hex(KEY_BYTES)
     site, output = await _site_and_output(settings)
@@ -126,8 +139,8 @@ async def make_key(settings: Settings) -> Exit:
     path = Path(output) / f"{key}.txt"
     _write_key(path, key, int(settings.output.file_mode, 8))
     place = f"{site}/{key}.txt"
-    if wants_json(settings):
-        click.echo(json.dumps({"key": key, "file": str(path), "location": place}))
+    if form != "text":
+        show_object({"key": key, "file": str(path), "location": place}, form)
         return Exit.OK
     click.echo(f"{key}\n")
     click.echo(f"Written to {printable(str(path))}; it must be reachable at {place},")

@@ -18,6 +18,7 @@ from crawler.model.reasons import SeedOutcome, Source
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from crawler.parse.credentials import masked
+from crawler.parse.url import Url, netloc
 from crawler.report.external import external_words
 from crawler.report.formatting import counted
 from crawler.report.printable import printable
@@ -32,12 +33,17 @@ EXAMPLES: Final = 3  # for each kind of failure
 WORST_FINDINGS: Final = 3  # that are shown
 TRAPS_SHOWN: Final = 8
 SITEMAPS_SHOWN: Final = 3  # with orphans
+CHANGES: Final = {"added": "+", "removed": "-", "changed": "~"}
 UNMATCHED_SHOWN: Final = 5  # patterns
 ADVICE: Final = {
     "failed:rate-limited": "The site limits the rate of requests: use a lower --rate than now.",
     "failed:timeout": "Some responses were too slow: raise --timeout, or lower --concurrency.",
     "failed:too-large": "Some pages are larger than --max-body: raise it if they are really pages.",
     "failed:forbidden": "Some pages require a login: see --auth-env and --cookie-file.",
+    "failed:wall": (
+        "A firewall answered in place of the site: let it allow this user agent, or send a secret header "
+        "that it lets pass with -H."
+    ),
     "failed:tls": "Some certificates are not trusted: add your own CA with --ca-file.",
     "failed:address": (
         "Some hosts have private addresses or unusual ports: --allow-address allows your own network."
@@ -75,7 +81,7 @@ def _traps(facts: Facts) -> str:
 
 def _sitemaps(facts: Facts) -> str:
     counts = facts["sitemaps"]
-    words = {outcome.value: outcome.says for outcome in SeedOutcome}
+    words = {outcome.value: outcome.says for outcome in SeedOutcome if outcome is not SeedOutcome.ABSENT}
     words |= {"open": "not read yet", "passed": "skipped (too many)"}
     return ", ".join(f"{counts[code]:,} {says}" for code, says in words.items() if counts.get(code))
 
@@ -117,6 +123,12 @@ def _robots_txt(facts: Facts) -> str:
     return "names the sitemap" if facts["robots_line"] and facts["robots_named"] else ""
 
 
+def _changes(facts: Facts) -> str:
+    """`+12 -3 ~40`: URLs added, removed, and with another date."""
+    counts = facts["changes"]
+    return " ".join(f"{sign}{counts[name]:,}" for name, sign in CHANGES.items()) if counts else ""
+
+
 class Line(NamedTuple):
     """A fact about a run: its key in the JSON, and its line in the text."""
 
@@ -128,6 +140,7 @@ class Line(NamedTuple):
 
 
 LINES: Final = (
+    Line("site", ""),  # its name or origin
     Line("discovered", 0),
     Line("open", 0),
     Line("balanced", default=True),
@@ -142,7 +155,7 @@ LINES: Final = (
     ),
     Line("traps", (), "traps", _traps),
     Line("findings", (), "findings", _findings),
-    Line("findings_command", "", is_json=False),  # shows all of them
+    Line("state_words", "", is_json=False),  # name the state to another command; empty if it was not kept
     Line("reports", (), "report", lambda facts: _lines(*facts["reports"], longest=200)),
     Line("submission", None),
     Line(
@@ -154,6 +167,7 @@ LINES: Final = (
     ),
     Line("external", None, "external", lambda facts: printable(external_words(facts["external"]))),
     Line("files", (), "files"),
+    Line("changes", None, "changes", _changes),  # of the published URLs; None: nothing was compared
     Line("folder", None, "folder", _folder),  # also in a dry run; or `STDOUT`; None: nothing was published
     Line("robots_line"),  # `Sitemap: https://…`
     Line("robots_named", None, "robots.txt", _robots_txt),
@@ -182,8 +196,8 @@ LINES: Final = (
 """All facts, in the order of the JSON."""
 
 LABELS: Final = (
-    "findings", "traps", "sitemaps", "orphans", "dates", "images", "files", "folder", "report", "submitted",
-    "external", "state", "robots.txt",
+    "findings", "traps", "sitemaps", "orphans", "dates", "images", "files", "changes", "folder", "report",
+    "submitted", "external", "state", "robots.txt",
 )  # fmt: skip
 """The lines of the text, in their order."""
 
@@ -209,7 +223,7 @@ def balance_of(facts: Facts) -> Balance:
 # -- how it ended -------------------------------------------------------------------------------------------
 
 
-def print_summary(facts: Facts, chosen: Log) -> None:
+def print_summary(facts: Facts, chosen: Log, heading: str = "") -> None:
     """Prints the summary in the chosen format. With --quiet only a failure is reported."""
     wrong = problem(facts)
     if facts["stalled"] and chosen.log_format == "text" and not chosen.quiet:
@@ -223,7 +237,7 @@ def print_summary(facts: Facts, chosen: Log) -> None:
         from crawler.cli.summary_text import show_summary  # noqa: PLC0415 - as above
 
         with suppress(OSError):  # a closed terminal does not make the run fail
-            show_summary(progress.Screen(), facts)
+            show_summary(progress.Screen(), facts, heading)
 
 
 def problem(facts: Facts) -> str:
@@ -295,6 +309,8 @@ def _about_completeness(facts: Facts) -> Iterator[Hint]:
         yield Hint(
             f"--max-depth limited the crawl: {counted(deeper, 'URL')} are deeper and were not fetched."
         )
+    if further := facts["outcomes"].get("unlisted:hosts"):
+        yield Hint(f"--max-hosts limited the crawl: {counted(further, 'URL')} are on further hosts.")
     for pattern in facts["unmatched"][:UNMATCHED_SHOWN]:
         yield Hint(f"{printable(pattern, 200)} matched no URL in this crawl.")
     if facts["resume"]:
@@ -308,10 +324,10 @@ def _about_pages(facts: Facts) -> Iterator[Hint]:
     if balance.kept:
         yield Hint(kept_words(facts))
     failed = sum(count for _, count in of_kind(facts, "failed"))
-    if failed and facts["state"]:
+    if failed and facts["state_words"]:
         yield Hint(f"{counted(failed, 'URL')} failed. To see why, for one of them:", _explain(facts))
-    if facts["findings"] and facts["findings_command"]:
-        command = printable(facts["findings_command"], 1_000)
+    if facts["findings"] and facts["state_words"]:
+        command = printable(suggested(f"report {facts['state_words']}"), 1_000)
         yield Hint("To see all findings, with the pages that link to them:", command)
     by_count = sorted(balance.outcomes.items(), key=lambda item: -item[1])
     yield from [Hint(ADVICE[code]) for code, _ in by_count if code in ADVICE][:2]
@@ -328,8 +344,11 @@ def of_kind(facts: Facts, kind: str) -> list[tuple[str, int]]:
 def _explain(facts: Facts) -> str:
     """The `explain` command for a failed URL, quoted for a shell; "URL" if none can be shown unchanged."""
     urls = (url for code, _ in of_kind(facts, "failed") for url in facts["examples"].get(code, ()))
-    plain = next((url for url in urls if printable(masked(url)) == url), "URL")
-    host = plain.partition("//")[2].partition("/")[0]
-    is_default = facts["state"] == f".sitemap-crawler/{host.replace(':', '_').strip('[]')}.db"
-    where = [] if is_default else ["--state", printable(facts["state"], 1_000)]
-    return suggested(shlex.join(["explain", *where, plain]))
+    plain = next((url for url in urls if printable(masked(url)) == url), "")
+    words = facts["state_words"]
+    if not words.startswith("--"):  # but a start URL, whose host names the state
+        is_default = plain and netloc(Url(words)) == netloc(Url(plain))
+        words = "" if is_default else shlex.join(["--state", facts["state"]])
+    return suggested(
+        " ".join(filter(None, ["explain", printable(words, 1_000), shlex.quote(plain or "URL")]))
+    )

@@ -34,20 +34,22 @@ KINDS: Final = (
 )
 
 
-def show_summary(console: Console, facts: Facts) -> None:
+def show_summary(console: Console, facts: Facts, heading: str = "") -> None:
     """Prints the summary; to a pipe without trailing blanks."""
     if console.is_terminal:
-        _print(console, facts)
+        _print(console, facts, heading)
         return
     with console.capture() as captured:
-        _print(console, facts)
+        _print(console, facts, heading)
     console.file.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
     console.file.flush()
 
 
-def _print(console: Console, facts: Facts) -> None:
+def _print(console: Console, facts: Facts, heading: str) -> None:
     width = min(console.width, WIDEST)
     console.print()
+    if heading:
+        console.print(Text(heading, "bold"))
     console.print(_headline(facts))
     console.print()
     console.print(_outcomes(facts, width))
@@ -78,7 +80,7 @@ def _ending(facts: Facts) -> tuple[str, str]:
     cases = (
         (facts["refused"], "Not published", "red"),
         (unfinished and facts["folder"] is None, "Not finished", "yellow"),
-        (facts["dry_run"], "Dry run, nothing written", "yellow"),
+        (facts["dry_run"], _dry_words(facts), "yellow"),
         (is_stdout and unfinished, "Partly written to stdout", "yellow"),
         (is_stdout, "Written to stdout", "green"),
         (files and unfinished, "Partly published", "yellow"),
@@ -86,6 +88,12 @@ def _ending(facts: Facts) -> tuple[str, str]:
         (files, "Published", "green"),
     )
     return next(((words, style) for holds, words, style in cases if holds), ("Nothing published", "yellow"))
+
+
+def _dry_words(facts: Facts) -> str:
+    """What a dry run wrote: never the sitemap."""
+    written = [word for word, key in (("state", "state"), ("report", "reports")) if facts[key]]
+    return f"Dry run: {' and '.join(written)} written, sitemap not" if written else "Dry run: nothing written"
 
 
 def _outcomes(facts: Facts, width: int) -> Table:

@@ -1,13 +1,14 @@
 """`validate`: prints findings as `PLACE:LINE: severity code: sentence`, which editors and scripts read."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Final
 
 import click
 
+from crawler.cli.output import Rows
 from crawler.cli.sitemap_sources import opened_sources, source_named
 from crawler.errors import Exit
 from crawler.report.formatting import counted
@@ -16,6 +17,8 @@ from crawler.settings.sections import Settings
 from crawler.sitemap.tree import is_web
 from crawler.sitemap.validate.findings import SitemapFinding
 from crawler.sitemap.validate.tree import Totals, Validation
+
+FIELDS: Final = ("place", "line", "severity", "code", "says")
 
 
 async def validate_sitemaps(settings: Settings, places: Sequence[str], *, form: str, most: int) -> Exit:
@@ -37,23 +40,23 @@ class _Lines:
     """Prints findings as they are found, up to `most` of one kind in one file."""
 
     def __init__(self, form: str, most: int) -> None:
-        self._json, self._most = form == "json", most
+        self._rows, self._most = None if form == "text" else Rows(form, FIELDS, "findings"), most
         self._shown: Counter[tuple[str, str]] = Counter()
 
     def __call__(self, found: SitemapFinding) -> None:
         key = found.place, found.code.value
         self._shown[key] += 1
-        if self._json:
-            facts = {"place": found.place, "line": found.line, "severity": found.severity}
-            click.echo(json.dumps(facts | {"code": found.code.value, "says": found.says}))
+        if self._rows:
+            values = found.place, found.line, found.severity, found.code.value, found.says
+            self._rows.add(dict(zip(FIELDS, values, strict=True)))
         elif not self._most or self._shown[key] <= self._most:
             at = printable(found.place, 2_100) + (f":{found.line}" if found.line else "")
             click.echo(f"{at}: {found.severity} {found.code.value}: {printable(found.says, 1_000)}")
 
     def end(self, totals: Totals) -> None:
         """Prints the totals: on stderr, as the findings may be piped."""
-        if self._json:
-            click.echo(json.dumps({"totals": asdict(totals)}))
+        if self._rows:
+            self._rows.end(totals=asdict(totals))
             return
         for (place, code), count in self._shown.items():
             if self._most and count > self._most:

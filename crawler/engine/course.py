@@ -4,12 +4,14 @@
 It awaits and writes nothing; the main loop in `crawl` asks it before each step.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import Struct
+
 from crawler.model.phases import SHOWN, Phase
-from crawler.model.run import Interruption, StopReason
+from crawler.model.run import Interruption, StopReason, Wait
 
 
 class Counters(Protocol):
@@ -31,13 +33,16 @@ class Counters(Protocol):
         """Counts the end of an exchange."""
         ...
 
+    def waits(self, waits: Sequence[Wait]) -> bool:
+        """Sets what all open work waits for; empty: something is due. Whether the first of it is new."""
+        ...
+
     def pace(self, delay: float) -> None:
         """Sets the interval between requests to the slowest host."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of a crawl. Times in seconds."""
 
     concurrency: int = 16

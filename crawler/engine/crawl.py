@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import Enum
 from typing import ClassVar, Final, TypeAlias
 
@@ -180,13 +181,25 @@ class Crawl:
             return Event.STOPPED
         if batch.finished and self._pool.is_empty and not self._leader.seeds.is_reading:
             return await self._leader.settled(self.course.phase)
+        await self._note_waits(batch)
+        if batch.rests and self.course.phase is Phase.CRAWLING and await self._leader.release():
+            return None
         await self._settle(await self._gather(batch.wait))
         return None
+
+    async def _note_waits(self, batch: Batch) -> None:
+        """Says what is waited for, if all open work waits."""
+        waits = await self.frontier.read(reads.Waits()) if batch.rests else ()
+        if self.stats.waits(waits):
+            first = waits[0]
+            until = datetime.fromtimestamp(first.until, UTC).isoformat(timespec="seconds")
+            fields = {"host": first.origin, "until": until, "pages": first.pages, "hosts": len(waits)}
+            log.info("nothing is due; the crawl waits", extra={"fields": fields})
 
     async def _drain(self) -> Event | None:
         """Settles the pages in flight."""
         if self._pool.is_empty or self.course.time_in_phase > GRACE:
-            await self._leader.seeds.end(GRACE)
+            await self._leader.seeds.end(GRACE - self.course.time_in_phase)
             interruption = self.course.interruption
             if interruption and interruption.reason.is_limit:
                 await self.frontier.interrupt(interruption)
@@ -237,6 +250,7 @@ class Crawl:
             self._be_interrupted(batch.interruption)
         if batch.leases:
             await self.site.starts.recall()
+            await self.site.missing.recall()
         seeds.note_leased(batch)
         self._pool.add(batch.leases)
         return batch

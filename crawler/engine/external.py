@@ -2,14 +2,14 @@
 (`--check-external`).
 
 By HEAD, and by GET without its body where HEAD may not tell. robots.txt of each host is obeyed, requests to a
-host are a second apart or more, and a host that does not answer is given up. `rules.external` says what a
+host, and to an address that several hosts share, are a second apart or more, and a host that does not answer
+is given up. `rules.external` says what a
 reply means; which URLs are checked, and where the answers are kept, is decided by the caller.
 """
 
-import heapq
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -18,7 +18,7 @@ import anyio
 from crawler.engine.robots import Robots, ask_robots
 from crawler.errors import ungrouped
 from crawler.model.external import Answer, CheckedLink, DueLink
-from crawler.model.reasons import Why
+from crawler.model.reasons import Cause, Why
 from crawler.model.reply import Broken, Reply, Response
 from crawler.parse import url as urls
 from crawler.parse.url import Url
@@ -68,18 +68,32 @@ class _Site:
 
 
 @dataclass
-class _Host:
+class _ExternalHost:
     """What is known of a host, under all its origins. Times are those of the clock."""
 
     delay: float  # seconds between two requests
-    links: deque[DueLink] = field(default_factory=deque)
     next: float = 0.0  # its next request
     spent: float = 0.0  # seconds of waiting for it
 
 
 @dataclass
+class _LinkAddress:
+    """An address that one or more names lead to: they may all be one server."""
+
+    lock: anyio.Lock = field(default_factory=anyio.Lock)  # while one of its URLs is checked
+    next: float = 0.0  # its next request
+
+
+async def no_address(_: Url) -> str | None:
+    """Where addresses are not known."""
+    return None
+
+
+@dataclass
 class ExternalLinks:
     """One check. `fetcher` must send nothing of ours to other hosts, and guard the addresses of all.
+
+    `find` looks up the address of a URL.
 
     `store` keeps answers; `clock`: seconds that never jump; `now`: seconds since the epoch.
     """
@@ -93,20 +107,22 @@ class ExternalLinks:
     concurrency: int = 16
     max_redirects: int = 10
     delay: float = DELAY
-    checked: int = field(init=False, default=0)  # URLs with an answer
+    find: Callable[[Url], Awaitable[str | None]] = no_address
+    checked: int = field(init=False, default=0)  # URLs with an answer that is stored
     is_offline: bool = field(init=False, default=False)  # no host answered at all
     _robots: Robots = field(init=False)
     _first_contacts: anyio.Semaphore = field(init=False)
-    _hosts: dict[str, _Host] = field(init=False)
+    _places: anyio.CapacityLimiter = field(init=False)  # hosts that are asked at the same time
+    _hosts: dict[str, _ExternalHost] = field(init=False)
     _sites: dict[str, _Site] = field(init=False, default_factory=lambda: defaultdict(_Site))
-    _queue: list[tuple[float, int, str]] = field(init=False, default_factory=list)  # hosts by their next turn
+    _addresses: dict[str, _LinkAddress] = field(init=False, default_factory=lambda: defaultdict(_LinkAddress))
     _answers: list[CheckedLink] = field(init=False, default_factory=list)  # not stored yet
     _flushed: float = field(init=False, default=0.0)
     _is_online: bool = field(init=False, default=False)  # some host has answered
 
     def __post_init__(self) -> None:
         """Prepares robots.txt rules, which apply whatever the settings for our own site say."""
-        self._hosts = defaultdict(lambda: _Host(self.delay))
+        self._hosts = defaultdict(lambda: _ExternalHost(self.delay))
         self._first_contacts = anyio.Semaphore(MAX_FIRST_CONTACTS)
         self._robots = Robots(self.agent, self.fetcher, now=self.now)
 
@@ -114,43 +130,41 @@ class ExternalLinks:
         """Asks for each URL, until all have an answer or the task is cancelled. Answers so far are always
         stored.
         """
+        by_host = defaultdict[str, list[DueLink]](list)
         for link in links:
-            self._hosts[urls.host(link.url)].links.append(link)
-        self._queue = [(0.0, place, name) for place, name in enumerate(self._hosts)]
+            by_host[urls.host(link.url)].append(link)
+        self._places = anyio.CapacityLimiter(self.concurrency)
         self._flushed = self.clock()
         try:
             with ungrouped():
                 async with anyio.create_task_group() as tasks:
-                    for _ in range(min(self.concurrency, len(self._hosts))):
-                        tasks.start_soon(self._work)
+                    for name, of_host in by_host.items():
+                        tasks.start_soon(self._ask_host, self._hosts[name], of_host)
                 self._judge_connection()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._flush()
-            self.checked -= len(self._answers)  # not stored: no host has answered
 
-    async def _work(self) -> None:
-        """Takes the host whose turn is next, and asks it for one URL."""
-        while self._queue:
-            _, place, name = heapq.heappop(self._queue)
-            host = self._hosts[name]
-            link = host.links.popleft()
-            with suppress(_TooLong):  # left to the next check
-                self._answers.append(await self._answer(link))
-                self.checked += 1
+    async def _ask_host(self, host: _ExternalHost, links: Sequence[DueLink]) -> None:
+        """Asks a host for one URL after the other. What takes too long is left to the next check."""
+        for link in links:
+            if host.spent > HOST_SECONDS or host.next - self.clock() > LONGEST_WAIT:
+                return
+            await self._sleep_until(host.next)  # meanwhile, another host has the place
+            address = await self._address(link.url)
+            async with address.lock:
+                await self._sleep_until(address.next)
+                async with self._places:
+                    with suppress(_TooLong):
+                        self._answers.append(await self._answer(link))
             if len(self._answers) >= GROUP or self.clock() - self._flushed >= FLUSH:
                 await self._flush()
-            if host.links and not self._is_spent(host):
-                heapq.heappush(self._queue, (host.next, place, name))
-
-    def _is_spent(self, host: _Host) -> bool:
-        """Whether the rest of its URLs is left to the next check."""
-        return host.spent > HOST_SECONDS or host.next - self.clock() > LONGEST_WAIT
 
     async def _flush(self) -> None:
         """Stores the answers, unless it may be this machine that is offline."""
         if self._answers and self._is_online:
             answers, self._answers = self._answers, []
+            self.checked += len(answers)
             await self.store(answers)
         self._flushed = self.clock()
 
@@ -201,20 +215,31 @@ class ExternalLinks:
             )
 
     async def _fetch(self, request: Request) -> Reply:
-        """One request, at the turn of its host. Raises `_TooLong`."""
-        host = self._hosts[urls.host(request.url)]
-        at = max(host.next, self.clock())
+        """One request, at the turn of its host and of its address. Raises `_TooLong`."""
+        host, address = self._hosts[urls.host(request.url)], await self._address(request.url)
+        at = max(host.next, address.next, self.clock())
         if at - self.clock() > LONGEST_WAIT:
             raise _TooLong
-        host.next = at + host.delay
-        while (pause := at - self.clock()) > 0:
-            await self.sleep(pause)
+        host.next, address.next = at + host.delay, at + self.delay
+        await self._sleep_until(at)
         began = self.clock()
         reply = await self.fetcher.fetch(request._replace(seconds=EXCHANGE))
         host.spent += self.clock() - began
         host.next = max(host.next, began + host.delay)
-        self._is_online = self._is_online or isinstance(reply, Response)
+        address.next = max(address.next, began + self.delay)
+        has_answered = isinstance(reply, Response) or reply.cause is Cause.WALL
+        self._is_online = self._is_online or has_answered
         return reply
+
+    async def _address(self, url: Url) -> _LinkAddress:
+        """The address of a URL, or its host if that is not known."""
+        async with self._first_contacts if urls.origin(url) not in self._sites else nullcontext():
+            found = await self.find(url)
+        return self._addresses[found or urls.host(url)]
+
+    async def _sleep_until(self, at: float) -> None:
+        while (pause := at - self.clock()) > 0:
+            await self.sleep(pause)
 
     # -- whether it may be requested
     # ---------------------------------------------------------------------------

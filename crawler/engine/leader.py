@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from crawler.engine.course import Counters
-from crawler.engine.finish import dating, duplicates, trap_listing
+from crawler.engine.finish import dating, duplicates
 from crawler.engine.seed_reader import SeedReader
 from crawler.engine.site import CrawledSite
 from crawler.model.note import ANSWERED
@@ -63,15 +63,15 @@ class Leader:
             # All seeds are read, so that later decisions do not depend on their order.
             self.seeds.check()
             return Event.SETTLED
-        if await self._release():
+        if await self.release():
             return None
         if phase is Phase.ARRIVING:
             await self._leave_starts()
             return Event.SETTLED
         return None if await self._descend() else Event.SETTLED
 
-    async def _release(self) -> int:
-        """Releases the next held URLs, if there are any."""
+    async def release(self) -> int:
+        """Releases the next held URLs, if there are any; while others wait, those of other hosts."""
         answer = await self.frontier.advance(self.depth)
         report(answer.closed)
         self.stats.found(answer.released)
@@ -82,6 +82,9 @@ class Leader:
             await self.site.starts.check()
         if self.site.starts.have_moved:
             await self._check_filtered_again()
+        is_over = not (await self.frontier.read(reads.RunBalance())).open
+        if not is_over and not self.site.candidates.traps.allows("soft-404"):
+            await self.site.missing.ask(self.site.starts.ends)
 
     async def _descend(self) -> bool:
         """Begins the next level, or the URLs that turned out to be less deep than was assumed. False if there
@@ -119,9 +122,13 @@ class Leader:
         if await self.is_complete():
             return
         judge, traps = self.site.judge, self.site.candidates.traps
+        # First: a canonical that fails for a night, and stays listed, is no dead one.
+        await self.frontier.keep_failing()
+        if judge.applies("canonical"):
+            scope = self.site.candidates.scope
+            await self.frontier.ignore_canonicals(lambda url: scope.unlisted(url) is None)
+        await duplicates.duplicates(self.frontier, judge, self.site.fetch)
         await duplicates.soft_404s(self.frontier, judge, traps, self.site.starts.urls, self.site.fetch)
-        await duplicates.duplicates(self.frontier, judge)
-        await trap_listing.unlist_repeats(self.frontier)
         await dating.date(self.frontier, judge.date_sources)
         await self.keep_failing_pages()
         await self.frontier.finish()
@@ -149,5 +156,5 @@ class Leader:
 def report(traps: Sequence[Trap]) -> None:
     """Logs traps."""
     for trap in traps:
-        fields = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example, "flag": trap.flag}
+        fields = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example}
         log.warning("crawler trap found; its URLs are skipped", extra={"fields": fields})

@@ -15,17 +15,33 @@ import anyio
 import anyio.abc
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from crawler.model.lease import Lease
 from crawler.model.settlement import Settlement, Unvisited
+from crawler.model.visit import Lease
 from crawler.parse.url import origin
 
 GROUP: Final = 128  # settlements in one transaction
 HEAVY: Final = 4_000_000  # bytes of URLs in a group, after which no more settlements are added
 NEXT: Final = 6  # leases in hand for each request in flight, in addition to those being visited
+TURNS: Final = 2  # taken by others than visits; one that was given up may still wait in the queue
 LINGER: Final = 0.02  # seconds that a group may grow, as long as all tasks have work
 AHEAD: Final = 1.0  # seconds of booked slots that a host must have left when the next ones are leased
 
 Returned: TypeAlias = Settlement | Unvisited
+
+
+class _Turn:
+    """A turn for a request that is no visit. It begins when so many tasks make no visit."""
+
+    def __init__(self, tasks: int) -> None:
+        self._left = tasks
+        self.begun, self.ended = anyio.Event(), anyio.Event()
+
+    async def join(self) -> None:
+        """A task makes no visit until the turn has ended."""
+        self._left -= 1
+        if not self._left:
+            self.begun.set()
+        await self.ended.wait()
 
 
 class Bookings:
@@ -58,10 +74,11 @@ class Pool:
         """`concurrency`: requests in flight. `prefetch`: tasks for each, if visits wait for a process."""
         self._visit, self._concurrency, self._clock = visit, concurrency, clock
         self._tasks = concurrency * prefetch
+        self._resting = self._tasks - concurrency + 1  # tasks, during a turn of another request
         self._size = (NEXT + prefetch) * concurrency  # leases, at most
         self._bookings = Bookings()
         self._leases: dict[int, Lease] = {}
-        self._give: MemoryObjectSendStream[Lease]
+        self._give: MemoryObjectSendStream[Lease | _Turn]
         self._done: MemoryObjectReceiveStream[Returned]
         self._group: anyio.abc.TaskGroup | None = None
         self._sleep: anyio.CancelScope | None = None
@@ -70,7 +87,9 @@ class Pool:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Starts the tasks, and cancels them at the end. What they have not finished stays in `leases`."""
-        self._give, todo = anyio.create_memory_object_stream[Lease](self._size)
+        self._give, todo = anyio.create_memory_object_stream[Lease | _Turn](
+            self._size + TURNS * self._resting
+        )
         back, self._done = anyio.create_memory_object_stream[Returned](self._size)
         async with anyio.create_task_group() as tasks, self._give, self._done:
             self._group = tasks
@@ -86,17 +105,32 @@ class Pool:
             self._group.start_soon(call)
 
     async def _work(
-        self, todo: MemoryObjectReceiveStream[Lease], back: MemoryObjectSendStream[Returned]
+        self, todo: MemoryObjectReceiveStream[Lease | _Turn], back: MemoryObjectSendStream[Returned]
     ) -> None:
         async with todo, back:
             while True:
                 try:
-                    lease = todo.receive_nowait()
+                    item = todo.receive_nowait()
                 except anyio.EndOfStream:  # the crawl ended before this task began
                     return
                 except anyio.WouldBlock:
-                    lease = await todo.receive()  # takes several times as long
-                back.send_nowait(await self._visit(lease))  # the buffer holds as many as can be leased
+                    item = await todo.receive()  # takes several times as long
+                if isinstance(item, _Turn):
+                    await item.join()
+                    continue
+                back.send_nowait(await self._visit(item))  # the buffer holds as many as can be leased
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncGenerator[None]:
+        """Takes the place of a visit, so that requests in flight stay within the limit. One at a time."""
+        turn = _Turn(self._resting)
+        for _ in range(self._resting):
+            self._give.send_nowait(turn)
+        try:
+            await turn.begun.wait()
+            yield
+        finally:
+            turn.ended.set()
 
     @property
     def leases(self) -> Sequence[Lease]:

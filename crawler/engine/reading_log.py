@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from crawler.model.lease import Lease
 from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
 from crawler.model.settlement import Unvisited, Verdict, VisitResult
+from crawler.model.visit import Lease
 from crawler.parse.url import Url
 from crawler.ports import Visitor
 

@@ -7,16 +7,18 @@ rules, and decides what applies when the file cannot be fetched.
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
+from msgspec.structs import replace
 
-from crawler.model.lease import Lease
-from crawler.model.reasons import Why
+from crawler.model.reasons import Cause, Why
 from crawler.model.reply import Broken, Reply, Response
 from crawler.model.robots import Permit, RobotsFile
+from crawler.model.visit import Lease
 from crawler.parse import content_coding
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
@@ -74,7 +76,7 @@ class Access:
         file = await self.hosts.robots(site)
         if file is not None:
             await self.permits.learn(site, file)
-            self._set_pace(site)
+            await self.hosts.pace(site, self._set_pace(site))
         return file is not None
 
     async def _ask(self, site: str) -> None:
@@ -93,7 +95,7 @@ class Access:
         delay = self.permits.delay(site) or 0.0
         if delay > self.max_wait:
             log.warning(
-                "Crawl-delay is longer than --max-wait; shortened",
+                "Crawl-delay is longer than max-wait; shortened",
                 extra={"fields": {"origin": site, "delay": delay, "kept": CUT_DELAY}},
             )
             delay = min(CUT_DELAY, self.max_wait)
@@ -111,8 +113,7 @@ MAX_TEXT: Final = LIMIT + 1  # one byte more, so that `parse` can tell that the 
 LARGE: Final = 16 * 1024  # bytes of a file that is parsed in a thread
 
 
-@dataclass(frozen=True, slots=True)
-class OriginRules:
+class OriginRules(Struct, frozen=True):
     """The rules in the robots.txt of one origin for our product token, without network access."""
 
     rules: RobotsRules | None  # None: robots.txt could not be fetched
@@ -270,9 +271,10 @@ def origin_rules(file: RobotsFile, agent: str, origin: str) -> OriginRules:
 
 
 def _interpreted(reply: Reply) -> tuple[str, bytes, str]:
-    """The status, text and detail of a `RobotsFile`. A 429 counts as a server error."""
+    """The status, text and detail of a `RobotsFile`. A 429 and a firewall count as a server error."""
     if isinstance(reply, Broken):
-        return "unreachable", b"", f"{reply.cause.says}: {reply.detail}".removesuffix(": ")
+        status = "down" if reply.cause is Cause.WALL else "unreachable"
+        return status, b"", f"{reply.cause.says}: {reply.detail}".removesuffix(": ")
     if 200 <= reply.status < 300:
         return _rules(reply)
     absent = 400 <= reply.status < 500 and reply.status != 429

@@ -4,8 +4,8 @@
 with the crawl: the open sitemap is read to its end, so that each session makes progress.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -16,14 +16,12 @@ from crawler.engine.course import Counters
 from crawler.engine.pool import Pool
 from crawler.engine.site import CrawledSite
 from crawler.errors import LeadershipLost
-from crawler.model.seed import Seed
-from crawler.parse.url import Url
+from crawler.model.seed import Seed, SeedUrls
 from crawler.ports import Batch, Queue
 
-Seeding: TypeAlias = Callable[
-    [Callable[[], Awaitable[None]]], AsyncGenerator[tuple[Seed, Sequence[Url]], None]
-]
-"""Yields the URLs of all seeds. It is given `SeedReader.after_pages`, to be awaited before each request."""
+Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
+Seeding: TypeAlias = Callable[[Turn], AsyncGenerator[tuple[Seed, SeedUrls], None]]
+"""Yields the URLs of all seeds. It is given `SeedReader.turn`, which is entered for each request."""
 
 
 @dataclass
@@ -62,9 +60,12 @@ class SeedReader:
     async def _add_all(self) -> None:
         if self.seeding is None:
             return
-        async with aclosing(self.seeding(self.after_pages)) as groups:
+        async with aclosing(self.seeding(self.turn)) as groups:
             async for seed, urls in groups:
-                self.stats.found(await self.queue.add(await self.site.seeded(urls), seed))
+                visits = await self.site.seeded(list(urls))
+                dated = zip(visits, urls.values(), strict=True)
+                dates = {visit.url: at for visit, at in dated if at is not None}
+                self.stats.found(await self.queue.add(visits, seed, dates))
                 self.pool.wake()
 
     def _ended(self) -> None:
@@ -77,12 +78,18 @@ class SeedReader:
         if self._lost:
             raise self._lost
 
-    async def after_pages(self) -> None:
-        """Waits until pages were leased or none are due; otherwise sitemaps would use all slots of a slow
-        host.
+    @asynccontextmanager
+    async def turn(self) -> AsyncGenerator[None]:
+        """Waits until pages were leased or none are due, and then for a place among the requests in flight;
+        otherwise sitemaps would use all slots of a slow host.
 
-        Does not return once the crawl ends, so that no further sitemap is fetched.
+        Does not begin once the crawl ends, so that no further sitemap is fetched.
         """
+        await self._after_pages()
+        async with self.pool.turn():
+            yield
+
+    async def _after_pages(self) -> None:
         if not self._is_stopping:
             self._leased = anyio.Event()
             self.pool.wake()

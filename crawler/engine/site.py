@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from crawler.engine.aliases import Aliases
+from crawler.engine.missing_pages import MissingPages
 from crawler.engine.robots import Access
 from crawler.engine.start_urls import StartUrls
 from crawler.model.reply import Reply
@@ -32,10 +33,12 @@ class CrawledSite:
     checks_starts: bool = True
     aliases: Aliases = field(init=False)
     starts: StartUrls = field(init=False)
+    missing: MissingPages = field(init=False)
 
     def __post_init__(self) -> None:
         """Creates its parts."""
         self.aliases = Aliases(self.frontier, self.access, self.candidates)
+        self.missing = MissingPages(self.frontier, self.judge, self.fetch)
         self.starts = StartUrls(self.frontier, self.candidates, self.aliases, self.base)
 
     @property

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from crawler.engine.aliases import Aliases
-from crawler.errors import StartForbidden, StartUnreachable
+from crawler.errors import StartForbidden, StartSilent, StartUnreachable
 from crawler.model.note import MOVED
 from crawler.model.outcome import HTML, Failed, Listed, Moved, Unlisted
 from crawler.model.reasons import Cause, Why
-from crawler.model.url_record import UrlRecord
+from crawler.model.rows import UrlRecord
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, netloc, origin
 from crawler.ports import Frontier, Hosts, Record, reads
@@ -37,6 +37,7 @@ class StartUrls:
     urls: list[Url] = field(init=False)
     # The first start URL, after redirects.
     _home: Url = field(init=False)
+    _moved: set[Url] = field(init=False, default_factory=set)
     _is_recalled: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
@@ -47,7 +48,12 @@ class StartUrls:
     @property
     def have_moved(self) -> bool:
         """Whether any of them redirected."""
-        return len(self.urls) > len(self.candidates.scope.starts)
+        return bool(self._moved)
+
+    @property
+    def ends(self) -> list[Url]:
+        """Where their redirects end."""
+        return [url for url in self.urls if url not in self._moved]
 
     async def recall(self) -> None:
         """Restores, once, the redirects and aliases that this run had found before this member visits its
@@ -70,6 +76,7 @@ class StartUrls:
             self._home = to
             if self.base:
                 self.base.move(origin(to))
+        self._moved.add(start)
         self.urls.append(to)
         self.candidates.admit(start, to)
         self.aliases.renew()
@@ -95,7 +102,7 @@ async def _check(pages: Record, hosts: Hosts, starts: Sequence[Url]) -> None:
     if isinstance(end, Unlisted) and end.why is Why.ROBOTS_DOWN:
         file = await hosts.robots(origin(url))
         if file and file.status == "unreachable":
-            raise StartUnreachable(f"{url}: {file.detail}.")
+            raise (StartSilent if file.is_silent else StartUnreachable)(f"{url}: {file.detail}.")
     if isinstance(end, Unlisted) and end.why in {Why.ROBOTS, Why.ROBOTS_DOWN}:
         line = f" ({end.detail})" if end.detail else ""
         raise StartForbidden(f"{url}: {end.why.says}{line}. See the robots command, or --ignore-robots.")
@@ -103,6 +110,11 @@ async def _check(pages: Record, hosts: Hosts, starts: Sequence[Url]) -> None:
         raise StartUnreachable(
             f"{starts[0]} redirects to {url}, another site: "
             f"start the crawl there, or add --allow-host {netloc(url)}."
+        )
+    if isinstance(end, Unlisted) and end.why is Why.TYPE:
+        raise StartUnreachable(
+            f"{url} is {end.detail or 'no page'}, not an HTML page: give the URL of a page, "
+            "or a list of URLs with --input."
         )
     reason = f"{end.cause.says}: {end.detail}" if isinstance(end, Failed) else "no page was received"
     advice = LOGIN if isinstance(end, Failed) and end.cause is Cause.FORBIDDEN else ""

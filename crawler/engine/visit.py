@@ -17,11 +17,10 @@ import anyio.to_thread
 
 from crawler.engine.course import Counters, Limits
 from crawler.engine.site import CrawledSite
-from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import Settlement, Unvisited, Verdict, WhyUnvisited
-from crawler.model.visit import Link, Links
+from crawler.model.visit import Lease, Link, Links
 from crawler.parse.html import MAX_LINKS
 from crawler.parse.page_links import MAX_LINK_BYTES
 from crawler.parse.url import origin
@@ -111,6 +110,10 @@ class Visits:
     async def _judged(self, lease: Lease, verdict: Verdict) -> Settlement:
         if isinstance(verdict.outcome, Moved) and lease.visit.url in self.site.starts.urls:
             await self.site.starts.moved(lease.visit.url, verdict.outcome.to)
+        if isinstance(verdict.outcome, Unlisted) and verdict.outcome.why is Why.SOFT_404:
+            site = origin(lease.visit.url)
+            said = f"pages of {site} that say that there is no such page"
+            self.site.candidates.traps.report("soft-404", said, verdict.outcome.detail)
         return await self._settlement(lease, verdict)
 
     async def _settlement(self, lease: Lease, verdict: Verdict) -> Settlement:
@@ -144,7 +147,7 @@ class Visits:
         """The result of the visit, unless the crawl ended before the request."""
         self.stats.request_started()
         try:
-            result = await self.visitor.visit(lease)
+            result = await self.visitor.visit(self.site.missing.prepared(lease, self.site.starts.urls))
         finally:
             self.stats.request_ended()
         if isinstance(result, Unvisited):

@@ -5,20 +5,23 @@ The engine decides whether and when a URL is fetched, and what happens with the 
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
 import anyio.to_thread
+from msgspec.structs import replace
 
+from crawler.engine.body_memory import BodyMemory
 from crawler.model.facts import Validators
-from crawler.model.lease import Lease
 from crawler.model.reply import Broken, Reply, Response
 from crawler.model.settlement import VisitResult
+from crawler.model.visit import Lease
 from crawler.parse.url import Url
-from crawler.ports import Fetcher, Reader, Request
+from crawler.ports import Fetcher, Reader, Request, Room
 from crawler.rules.judge import Judge
 
+BODY_MEMORY: Final = 32_000_000  # bytes of large bodies in all processes of a crawl
 MANY_LINKS: Final = 2_000  # of one page, above which it is judged in a thread: each link takes microseconds
 
 
@@ -27,61 +30,73 @@ def no_log(_: Url) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+@dataclass
 class LocalVisitor:
-    """A `ports.Visitor` in this process. `clock`: seconds since the epoch."""
+    """A `ports.Visitor` in this process."""
 
-    prefetch = 1
-
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        judge: Judge,
-        reader: Reader,
-        clock: Callable[[], float],
-        reading: Callable[[Url], AbstractContextManager[None]] = no_log,
-        suspect: Callable[[Lease], Awaitable[None]] | None = None,
-    ) -> None:
-        """`reading`: a context manager around parsing and judging the page with that URL.
-
-        `suspect`: called before that for a page whose earlier visit did not end: it may have killed its
-        process.
-        """
-        self._fetcher, self._judge, self._reader, self._clock = fetcher, judge, reader, clock
-        self._reading, self._suspect = reading, suspect
+    fetcher: Fetcher
+    judge: Judge
+    reader: Reader
+    # Seconds since the epoch.
+    clock: Callable[[], float]
+    # A context manager around parsing and judging the page with that URL.
+    reading: Callable[[Url], AbstractContextManager[None]] = no_log
+    # Called before that for a page whose earlier visit did not end: it may have killed its process.
+    suspect: Callable[[Lease], Awaitable[None]] | None = None
+    bodies: BodyMemory = field(default_factory=lambda: BodyMemory(BODY_MEMORY))
+    prefetch: int = field(init=False, default=1)
 
     async def visit(self, lease: Lease) -> VisitResult:
         """See `ports.Visitor.visit`."""
+        with self.bodies.visit() as room:
+            return await self._visit(lease, room)
+
+    async def _visit(self, lease: Lease, room: Room) -> VisitResult:
         url = lease.visit.url
-        validators = lease.prior.facts.validators if lease.prior else Validators()
-        reply = await self._fetcher.fetch(Request(url, validators, wants_body=self._judge.wants_body))
-        if self._suspect and lease.attempt > 1:
-            await self._suspect(lease)
+        reply = await self.fetcher.fetch(
+            Request(
+                url,
+                self._validators(lease),
+                wants_body=self.judge.wants_body,
+                attempt=lease.attempt,
+                room=room,
+            )
+        )
+        if self.suspect and lease.attempt > 1:
+            await self.suspect(lease)
         result = await self._look(lease, reply, self._now())
         facts = result.verdict.facts
         if facts and facts.rendering and facts.rendering.is_due and isinstance(reply, Response):
             shell = replace(reply, rendering=facts.rendering)
-            rendered = await self._fetcher.fetch(Request(url, shell=shell))
+            rendered = await self.fetcher.fetch(Request(url, shell=shell))
             result = await self._look(lease, rendered, self._now())
         return result
 
+    def _validators(self, lease: Lease) -> Validators:
+        """Those of the last run; none if the page is past its date (unavailable_after): it is judged anew."""
+        if lease.prior is None:
+            return Validators()
+        facts = lease.prior.facts
+        return Validators() if facts.until and facts.until <= self._now() else facts.validators
+
     def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock(), UTC)
+        return datetime.fromtimestamp(self.clock(), UTC)
 
     async def _look(self, lease: Lease, reply: Reply, now: datetime) -> VisitResult:
-        markup = self._judge.markup(lease, reply, now)
+        markup = self.judge.markup(lease, reply, now)
         if markup is None:  # nothing to parse
-            return VisitResult(self._judge(lease, reply, now))
+            return VisitResult(self.judge(lease, reply, now))
         # An earlier visit of this page may have crashed its process: parse it in the sandbox.
         if not (markup.is_risky or lease.attempt > 1):
-            with self._reading(lease.visit.url):
-                verdict = self._judge(lease, reply, now, markup.read())
+            with self.reading(lease.visit.url):
+                verdict = self.judge(lease, reply, now, markup.read())
             return VisitResult(verdict, verdict.truncated)
-        page = await self._reader.read(markup)
+        page = await self.reader.read(markup)
         if isinstance(page, Broken):
-            return VisitResult(self._judge(lease, page, now))
-        with self._reading(lease.visit.url):
+            return VisitResult(self.judge(lease, page, now))
+        with self.reading(lease.visit.url):
             if len(page.followed) + len(page.avoided) <= MANY_LINKS:
-                verdict = self._judge(lease, reply, now, page)
+                verdict = self.judge(lease, reply, now, page)
             else:
-                verdict = await anyio.to_thread.run_sync(self._judge, lease, reply, now, page)
+                verdict = await anyio.to_thread.run_sync(self.judge, lease, reply, now, page)
         return VisitResult(verdict, verdict.truncated)

@@ -152,9 +152,7 @@ class AddressGuard:
     def _refusal(self, host: str, port: int, found: Iterable[Address]) -> str:
         listed = ", ".join(map(str, found))
         if _name(host) in self._starts and not self._is_named(host, port):
-            return (
-                f"{host} is {listed}, and port {port} is not allowed (--allow-host {host}:{port} allows it)"
-            )
+            return f"{host} is {listed}, and port {port} is not allowed (allow-host {host}:{port} allows it)"
         return f"{host} is {listed}"
 
     def check_literal(self, host: str, port: int) -> None:

@@ -1,6 +1,7 @@
 """One request, with limits on bytes and time. Does not follow redirects, store cookies or retry.
 
-Every network failure becomes a `Broken`; an exception is a bug. Requests and responses have httpx's types and
+Every network failure becomes a `Broken`, and so does the answer of a firewall in place of the site
+(`rules.walls`); an exception is a bug. Requests and responses have httpx's types and
 are sent and received by the transport that `routes` chooses. The body is received raw and decoded here, so
 that decompression is bounded (see `content_coding`).
 """
@@ -8,9 +9,11 @@ that decompression is bounded (see `content_coding`).
 import math
 import ssl
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, Self, TypeAlias, cast
 
 import anyio
 import anyio.lowlevel
@@ -24,13 +27,16 @@ from crawler.fetch.connection import (
     MalformedResponse,
     ResponseTooLarge,
 )
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Transport, transport_for
 from crawler.fetch.transport import RequestBuilder
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.parse import content_coding
-from crawler.ports import Request
+from crawler.parse import url as urls
+from crawler.parse.url import Url
+from crawler.ports import Request, Room
+from crawler.rules import walls
 from crawler.settings.sections import Http
 
 OVERHEAD: Final = 8  # most bytes on the wire per byte of body: a chunk of one byte takes six
@@ -39,6 +45,8 @@ MIN_RATE: Final = 100
 SLACK: Final = 8  # the read timeout may be exceeded by this fraction (1/8)
 PAUSE: Final = 16  # decoding steps, at most a megabyte, before yielding to other tasks
 MARGIN: Final = 1_000_000  # bytes on the wire allowed in addition
+SMALL_BODY: Final = 1_000_000  # bytes that need no room of their own
+GLIMPSE: Final = 3.0  # seconds for a body that is only read to see who answered
 
 # Exceptions, with their cause and whether they are transient; the first match counts: our own, then httpx's
 # hierarchy, flattened. A test fails if a new httpx exception is not covered.
@@ -63,6 +71,9 @@ CAUSES: Final[tuple[tuple[type[Exception], Cause, bool], ...]] = (
 )
 
 
+Enlarge: TypeAlias = Callable[[int], Awaitable[None]]
+
+
 class HttpFetcher:
     """A `ports.Fetcher`. Use as an async context manager: it holds connections."""
 
@@ -70,7 +81,7 @@ class HttpFetcher:
         self,
         chosen: Http,
         guard: AddressGuard,
-        identity: Identity,
+        identity: RequestIdentity,
         *,
         connections: int = 16,
         transport: Transport | None = None,
@@ -82,6 +93,8 @@ class HttpFetcher:
         site.
         """
         self._chosen, self._builder = chosen, RequestBuilder(identity)
+        # Names are resolved by a proxy, or by another transport.
+        self._guard = None if transport is not None or chosen.proxy else guard
         self._transport = transport_for(
             chosen, guard, connections, transport, identity.origins, public=public
         )
@@ -96,6 +109,16 @@ class HttpFetcher:
         """Close every connection."""
         with anyio.CancelScope(shield=True):
             await self._transport.aclose()
+
+    async def address(self, url: Url) -> str | None:
+        """The address and port that a request for this URL connects to; None if they are not known here."""
+        if self._guard is None:
+            return None
+        port = urls.port(url)
+        try:
+            return f"{(await self._guard.resolve(urls.host(url), port))[0]} {port}"
+        except (AddressRefused, NoAddress):
+            return None
 
     async def fetch(self, request: Request) -> Reply:
         """See `ports.Fetcher.fetch`."""
@@ -126,13 +149,25 @@ class HttpFetcher:
             fields = Headers(
                 (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw
             )
-            is_unwanted = request.wants_body and not request.wants_body(response.status_code, fields)
+            status = response.status_code
+            is_unwanted = request.wants_body and not request.wants_body(status, fields)
             if request.head or is_unwanted:
-                return Response(response.status_code, fields, took=timeouts.elapsed)
-            body = await _body(response, fields, limit, cut=request.cut)
-            return Response(response.status_code, fields, body, timeouts.elapsed)
+                shown = b"" if request.head or status == 200 else await self._glimpse(response, fields)
+                return _walled(status, fields, shown) or Response(status, fields, took=timeouts.elapsed)
+            body = await _body(
+                response, fields, limit, cut=request.cut, enlarge=timeouts.waiting(request.room)
+            )
+            return _walled(status, fields, body) or Response(status, fields, body, timeouts.elapsed)
         finally:
             await response.aclose()
+
+    async def _glimpse(self, response: httpx.Response, fields: Headers) -> bytes:
+        """The body of a reply that nobody wants, if it may be the short page of a firewall."""
+        body = b""
+        if walls.may_be_page(response.status_code, fields):
+            with anyio.move_on_after(min(GLIMPSE, self._chosen.timeout / 2)), suppress(Exception):
+                body = await _body(response, fields, walls.LONGEST, cut=True)
+        return body
 
 
 def fetcher_of(
@@ -148,7 +183,7 @@ def fetcher_of(
     `own`: the origins that the credentials of the settings are for. Raises `ConfigError`.
     """
     guard = AddressGuard(reached, chosen.allow_address)
-    return HttpFetcher(chosen, guard, Identity(chosen, own), connections=connections, public=public)
+    return HttpFetcher(chosen, guard, RequestIdentity(chosen, own), connections=connections, public=public)
 
 
 class _Timeouts:
@@ -179,6 +214,17 @@ class _Timeouts:
         self._set_at = elapsed
         self._scope.deadline = self._began + min(self._total, elapsed + self._read_timeout * (1 + 1 / SLACK))
 
+    def waiting(self, room: Room | None) -> "Enlarge | None":
+        """Reserves room for a body; meanwhile, neither timeout runs."""
+        return None if room is None else partial(self._reserve, room)
+
+    async def _reserve(self, room: Room, size: int) -> None:
+        began, self._scope.deadline = time.monotonic(), math.inf
+        await room.reserve(size)
+        waited = time.monotonic() - began
+        self._began, self._started = self._began + waited, self._started + waited
+        self._set_deadline(began - self._started + waited)
+
     def reason(self) -> str:
         """Which timeout expired, as a sentence."""
         if self._is_too_slow:
@@ -195,18 +241,24 @@ def conditions(request: Request) -> dict[str, str]:
     return {**request.headers, **given} if request.headers else given
 
 
-async def _body(response: httpx.Response, fields: Headers, limit: int, *, cut: bool) -> bytes:
+async def _body(
+    response: httpx.Response, fields: Headers, limit: int, *, cut: bool, enlarge: Enlarge | None = None
+) -> bytes:
+    """The decoded body. `enlarge`: called with the size that it may have before it is more than small."""
     codings = [word.strip().lower() for line in fields.all("content-encoding") for word in line.split(",")]
     decoder = content_coding.decoder([word for word in codings if word], limit)
     body, received, steps = bytearray(), 0, 0
     try:
         if not cut:
-            _check_length(fields.get("content-length") or "", limit)
+            _check_length(_length(fields), limit)
         async for chunk in cast("httpx.AsyncByteStream", response.stream):  # as received, still encoded
             received += len(chunk)
             if decoder.is_coded:
                 _check_coded(received, limit)
             for piece in decoder.steps(chunk):
+                if enlarge and len(body) + len(piece) > SMALL_BODY:
+                    await enlarge(limit if decoder.is_coded else _length(fields) or limit)
+                    enlarge = None
                 body += piece
                 steps += 1
                 # Decoding a few bytes may take seconds: let other tasks and deadlines run.
@@ -221,16 +273,26 @@ async def _body(response: httpx.Response, fields: Headers, limit: int, *, cut: b
     return bytes(body)
 
 
+def _walled(status: int, fields: Headers, body: bytes) -> Broken | None:
+    """What is left of a reply that a firewall gave in place of the site."""
+    wall = walls.wall_of(status, fields, body)
+    return Broken(Cause.WALL, f"{wall}, status {status}") if wall else None
+
+
 def _check_coded(received: int, limit: int) -> None:
     if received > limit:
         raise content_coding.DecompressionBomb(f"more than {limit:,} bytes before decompression")
 
 
-def _check_length(length: str, limit: int) -> None:
-    if length.isascii() and length.isdigit() and int(length[:20]) > limit:
-        raise content_coding.TooLarge(
-            f"{int(length[:20]):,} bytes according to Content-Length, more than {limit:,}"
-        )
+def _length(fields: Headers) -> int:
+    """Content-Length; 0 if there is none."""
+    length = fields.get("content-length") or ""
+    return int(length[:20]) if length.isascii() and length.isdigit() else 0
+
+
+def _check_length(length: int, limit: int) -> None:
+    if length > limit:
+        raise content_coding.TooLarge(f"{length:,} bytes according to Content-Length, more than {limit:,}")
 
 
 def _broken(error: Exception, cause: Cause, *, transient: bool) -> Broken:

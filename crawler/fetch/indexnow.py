@@ -7,19 +7,21 @@ of it is shown. What is due is decided by `rules.submission`.
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
+
 from crawler.errors import ConfigError, NotSubmitted
+from crawler.fetch.retry import because
 from crawler.model.protocol import REDIRECTS
 from crawler.model.reply import Broken, Headers, Reply
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Request
 from crawler.report.printable import printable
-from crawler.rules.retry_after import OVERLOADED, QUICK, retry_after
+from crawler.rules.throttle import OVERLOADED, QUICK, retry_after
 
 ENDPOINT: Final = "https://api.indexnow.org/indexnow"
 BATCH: Final = 10_000  # URLs of one request
@@ -34,8 +36,7 @@ WRONG: Final = {
 """Statuses by which an engine refuses for good."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """The key of a site, and where its file is: by default at the root of each host."""
 
     text: str
@@ -79,8 +80,7 @@ def _wrong_with(reply: Reply, key: Key) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """The search engine at one endpoint."""
 
     endpoint: Url
@@ -91,6 +91,7 @@ class Engine:
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     waiting: Callable[[float], None] = lambda _: None  # called before each of those waits, with its seconds
+    repeated: Callable[[Url, str, int], None] = lambda _url, _because, _attempt: None  # as in `Retrying`
 
     async def submit(self, batch: Sequence[str]) -> bool:
         """Submits up to `BATCH` URLs of one origin. Returns whether the key is still to be checked (202).
@@ -104,6 +105,7 @@ class Engine:
             tries=self.retries + 1,
             sleep=self._pause,
             wait=self._wait,
+            repeats=lambda reply, attempt: self.repeated(self.endpoint, because(reply), attempt),
         )
         return self._answered(await posting(partial(self._post, batch)))
 

@@ -10,10 +10,12 @@ another one: the next ones are theirs.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import anyio
 
+from crawler.parse.url import Url, origin
 from crawler.ports import Pacer
 
 FAR: Final = 1_200.0  # seconds
@@ -25,6 +27,9 @@ REBOOKED: Final = 3
 MISSED: Final = 0.5  # fraction of the delay by which a request may be late
 # Fraction of the interval between two slots; below 1, so that late requests catch up gradually.
 KEPT: Final = 0.98
+
+AHEAD: Final = 2  # requests to an address that may follow at once, so that late ones catch up
+MOST_ADDRESSES: Final = 10_000  # that are remembered
 
 Rebook: TypeAlias = Callable[[str], Awaitable[float | None]]
 
@@ -115,7 +120,51 @@ class Pacing:
         """See `ports.Pacer.slot`."""
         return await self._pacer.slot(origin)
 
-    async def slow(self, origin: str, until: float) -> None:
+    async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
         """See `ports.Pacer.slow`."""
-        await self._pacer.slow(origin, until)
-        self._turns.slow(origin, until)
+        does = await self._pacer.slow(origin, until, once=once)
+        if does:
+            self._turns.slow(origin, until)
+        return does
+
+
+@dataclass(slots=True)
+class _Address:
+    """An address that requests go to. `due`: when the next one would be, at an even pace."""
+
+    origin: str
+    due: float
+    is_shared: bool = False  # by several origins
+
+
+class AddressPace:
+    """Keeps requests to one address apart, if several names lead to it: they may all be one server.
+
+    The frontier paces origins, and does not know addresses. A site on one name is not delayed. `delay`:
+    seconds between two requests; `find`: the address of a URL, with its port, or None.
+    """
+
+    def __init__(
+        self,
+        delay: float,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        find: Callable[[Url], Awaitable[str | None]],
+    ) -> None:
+        self._delay, self._clock, self._sleep, self._find = delay, clock, sleep, find
+        self._addresses: dict[str, _Address] = {}
+
+    async def __call__(self, url: Url) -> None:
+        """Waits until the address of a URL may be requested."""
+        place = await self._find(url) if self._delay else None
+        if place is None:
+            return
+        site, now = origin(url), self._clock()
+        if len(self._addresses) > MOST_ADDRESSES:
+            self._addresses.clear()
+        known = self._addresses.setdefault(place, _Address(site, now))
+        known.is_shared = known.is_shared or known.origin != site
+        known.due = max(known.due, now - AHEAD * self._delay) + self._delay
+        wait = known.due - self._delay - now
+        if known.is_shared and 0 < wait <= FAR:
+            await self._sleep(wait)

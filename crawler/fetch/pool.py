@@ -6,17 +6,19 @@ meanwhile, that does not count as an attempt (RFC 9112 9.3.1). Takes bytes and r
 """
 
 import base64
+import errno
+import logging
 import os
 import socket
 import ssl
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import anyio
 import httpx
+from msgspec import Struct
 
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ClosedEarly, ConnectionLost, IncomingResponse, MalformedResponse, Wire
@@ -25,14 +27,16 @@ PORTS: Final = {"http": 80, "https": 443}
 REQUEST_TIMEOUT: Final = 408  # status code: Request Timeout
 CONNECTING: Final = 5.0  # seconds to try one address if there is another
 MAX_PROXY_HEAD: Final = 65_536  # bytes of a proxy's response to CONNECT
+FULL_PAUSE: Final = 0.5  # seconds between two attempts to get a file descriptor
+
+log = logging.getLogger("crawler.fetch.pool")
 
 
 class NoConnection(httpx.ConnectError):
     """No address of the host accepted a connection, or the TLS handshake failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(Struct, frozen=True):
     """An HTTP proxy, reached without TLS."""
 
     host: str
@@ -52,8 +56,7 @@ class Proxy:
         return cls(parts.hostname, parts.port or 80, secret)
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
+class Destination(Struct, frozen=True):
     """The destination of a connection. Connections are reused only for an equal one."""
 
     scheme: str
@@ -199,7 +202,7 @@ async def _connect(addresses: list[str], port: int) -> socket.socket:
 
 async def _connect_to(address: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    made = await _socket(family)
     try:
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -212,6 +215,18 @@ async def _connect_to(address: str, port: int) -> socket.socket:
         made.close()
         raise
     return made
+
+
+async def _socket(family: socket.AddressFamily) -> socket.socket:
+    """A socket; waits until there is one, within the time of the request."""
+    while True:
+        try:
+            return socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            if error.errno not in {errno.EMFILE, errno.ENFILE}:
+                raise
+        log.warning("no file descriptor is left; waiting for one")
+        await anyio.sleep(FULL_PAUSE)
 
 
 def _check(connecting: socket.socket) -> None:

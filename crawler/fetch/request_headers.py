@@ -31,8 +31,8 @@ _OURS: Final = frozenset({
 })  # fmt: skip
 
 
-class Identity:
-    """The request headers for a URL."""
+class RequestIdentity:
+    """As whom pages are requested: user agent, credentials and cookies, as headers for a URL."""
 
     def __init__(self, chosen: Http, origins: Iterable[str], environ: Mapping[str, str] = os.environ) -> None:
         """Raises `ConfigError` for a header, variable or cookie file that cannot be used."""

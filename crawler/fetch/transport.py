@@ -16,7 +16,7 @@ import httpx
 
 from crawler.fetch.connection import IncomingResponse, ignore_progress
 from crawler.fetch.pool import ConnectionPool, Destination
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import RequestIdentity
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 
@@ -129,7 +129,7 @@ class ExactUrl(httpx.URL):
 class RequestBuilder:
     """Builds requests, with the shared parts cached by origin."""
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: RequestIdentity) -> None:
         self._identity = identity
         self._of_origin = lru_cache(1_000)(self._made)
 

@@ -54,6 +54,8 @@ class Database(ABC):
         """Facts from this run or a later one may be used for conditional requests."""
         self.member = 0
         """The number of this member; 0 while it only reads."""
+        self.interval = (0, 0.0)
+        """The number of a run, and its `RunTime.interval`: read once."""
         self.is_retry = False
         """The transaction is tried again, and may have been committed before."""
 
@@ -109,8 +111,14 @@ class Database(ABC):
         return self.execute(sql, given or {}).rowcount
 
     def do_rows(self, sql: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **given: Any) -> int:
-        """The same for a statement that takes `@rows` of these columns."""
+        """The same for a statement that takes `@rows` of these columns, and treats each row alone."""
         return self.do(sql, self.dialect.given(columns, rows) | given)
+
+    def all_rows(
+        self, sql: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], **given: Any
+    ) -> list[tuple[Any, ...]]:
+        """The result of such a statement."""
+        return self.all(sql, self.dialect.given(columns, rows) | given)
 
     def one(self, sql: str, given: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
         """The only row of the result."""

@@ -9,26 +9,50 @@ from typing import Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import of
+from crawler.frontier.schema import VERSION_OF
 from crawler.model.reasons import Source
 from crawler.model.survey import Build, Doubts, Evidence
+from crawler.parse.extract import BYTES, WORDING_DIGITS
 from crawler.rules.record import LISTED, SETTLED, Datable, Distrust
 
 _LISTED: Final = f"u.run = :run AND u.state = {SETTLED} AND u.outcome = '{LISTED}'"
 
+# See `parse.extract.wording`.
+_WORDING, _PUBLISHED_WORDING, _DATED_WORDING = (
+    f"CASE WHEN {version} LIKE '{BYTES}%' THEN {version} ELSE substr({version}, 1, {WORDING_DIGITS}) END"
+    for version in ("u.version", "u.published_content", "u.dated_content")
+)
+
+# Whether a sitemap gives a page a later date than the page states, or than is known of its content.
+_BOUND: Final = """u.sitemap_date > coalesce(u.stated + CAST(:older AS bigint),
+        CASE WHEN u.version = u.dated_content THEN u.dated_lastmod END)"""
+
 EVIDENCE: Final = f"""
 SELECT h.origin, count(u.header), count(*) FILTER (WHERE u.fresh),
-    count(CASE WHEN u.content = u.dated_content THEN u.header - u.dated_header END),
-    count(*) FILTER (WHERE u.content = u.dated_content AND u.header <> u.dated_header),
-    count(u.content = u.published_content), count(*) FILTER (WHERE u.content <> u.published_content)
+    count(CASE WHEN {_WORDING} = {_DATED_WORDING} THEN u.header - u.dated_header END),
+    count(*) FILTER (WHERE {_WORDING} = {_DATED_WORDING} AND u.header <> u.dated_header),
+    count(u.version = u.published_content), count(*) FILTER (WHERE u.version <> u.published_content),
+    count(*) FILTER (WHERE {_WORDING} <> {_PUBLISHED_WORDING}),
+    count({_BOUND}), count(*) FILTER (WHERE {_BOUND})
 FROM known AS u JOIN host AS h ON h.id = u.host WHERE {_LISTED} GROUP BY h.origin ORDER BY h.origin
 """
 
-# For each origin, the window of time with the most dates.
-BUILDS: Final = f"""
+_SINCE: Final = "SELECT coalesce(max(at), 0) FROM publication WHERE run < :run"
+
+READ_ANEW: Final = """
+SELECT count(*) FROM run AS r JOIN run AS p ON p.number =
+    (SELECT max(run) FROM publication WHERE run < :run)
+WHERE r.number = :run AND r.reading <> p.reading
+"""
+
+
+def _builds(date: str) -> str:
+    """For each origin, the window of time with the most dates of that kind, a column."""
+    return f"""
 WITH moment AS (
-    SELECT host, header AS at, count(*) AS pages, count(stated) AS stating,
-        count(*) FILTER (WHERE stated < header - CAST(:older AS bigint)) AS older
-    FROM known AS u WHERE {_LISTED} AND header IS NOT NULL GROUP BY host, header
+    SELECT host, {date} AS at, count(*) AS pages, count(stated) AS stating,
+        count(*) FILTER (WHERE stated < {date} - CAST(:older AS bigint)) AS older
+    FROM known AS u WHERE {_LISTED} AND {date} IS NOT NULL GROUP BY host, {date}
 ),
 span AS (
     SELECT host, at, last_value(at) OVER near AS last, sum(pages) OVER near AS within,
@@ -43,17 +67,38 @@ SELECT h.origin, dated, at, last, within, stating, older FROM ranked JOIN host A
 WHERE place = 1 ORDER BY h.origin
 """
 
-# Not those that certainly keep the date of their header: it is trusted, and is that of the run before or the
-# first.
+
+BUILDS: Final = _builds("header")
+BUILDS_OF_SITEMAPS: Final = _builds("sitemap_date")
+
+_TRUSTED: Final = "u.host NOT IN (SELECT h.id FROM host AS h WHERE h.origin @any(distrusted, text))"
+# Pages that certainly keep their date, which are most of a site: that of their header, if it is trusted and
+# is that of the run before or the first; none, without header and date in the page, as no change is known;
+# and that of a known change, as long as the content is the same.
+_KEEPING: Final = (
+    f"""
+    :header AND {_TRUSTED} AND coalesce(p.source = 'header' AND p.lastmod = p.header, false)
+    AND coalesce(p.header = p.dated_header, true)
+    """,
+    f"""
+    p.header IS NULL AND p.stated IS NULL AND u.sitemap_date IS NULL
+    AND p.lastmod IS NULL AND p.source IS NULL
+    AND CASE WHEN {VERSION_OF} = p.dated_content THEN p.dated_lastmod IS NULL
+        ELSE coalesce({VERSION_OF} = p.published_content, true) END
+    """,
+    f"""
+    :history AND p.header IS NULL AND p.stated IS NULL AND u.sitemap_date IS NULL AND {_TRUSTED}
+    AND coalesce(p.source = 'history' AND p.lastmod = p.dated_lastmod, false)
+    AND coalesce({VERSION_OF} = p.dated_content, false)
+    """,
+)
+_KNOWN: Final = of("p", Datable._fields, content=VERSION_OF, sitemap_date="u.sitemap_date")
 DATABLE: Final = f"""
-SELECT p.id, u.host, p.lastmod, p.source, {of("p", Datable._fields)}
+SELECT p.id, u.host, p.lastmod, p.source, {_KNOWN}
 FROM page AS p JOIN url AS u ON u.id = p.id
 WHERE p.id > :after AND u.id > :after AND p.outcome = '{LISTED}' AND u.run = :run AND u.host IS NOT NULL
-AND NOT EXISTS (SELECT 1 FROM visit AS v WHERE v.id = p.id) AND NOT (
-    :header AND u.host NOT IN (SELECT h.id FROM host AS h WHERE h.origin @any(distrusted, text))
-    AND coalesce(p.source = 'header' AND p.lastmod = p.header, false)
-    AND coalesce(p.header = p.dated_header, true)
-)
+AND NOT EXISTS (SELECT 1 FROM visit AS v WHERE v.id = p.id)
+AND {" AND ".join(f"NOT ({keeping})" for keeping in _KEEPING)}
 ORDER BY p.id LIMIT :limit
 """
 NO_DATE: Final = (None, None)
@@ -62,27 +107,36 @@ UPDATE page SET lastmod = r.lastmod, source = r.source FROM @rows(id, lastmod, s
 """
 
 
-def evidence(db: Database, window: int, older: int) -> tuple[Sequence[Evidence], Sequence[Build]]:
+def evidence(
+    db: Database, window: int, older: int
+) -> tuple[Sequence[Evidence], Sequence[Build], Sequence[Build]]:
     """See `ports.reads.DateEvidence`."""
-    counts = db.all(EVIDENCE, {"run": db.run})
-    builds = db.all(BUILDS, {"run": db.run, "window": window, "older": older})
-    return (
-        [Evidence(origin, *map(int, numbers)) for origin, *numbers in counts],
-        [Build(origin, *map(int, numbers)) for origin, *numbers in builds],
+    counts = db.all(EVIDENCE, {"run": db.run, "older": older})
+    given = {"run": db.run, "window": window, "older": older}
+    builds, of_sitemaps = (
+        [Build(origin, *map(int, numbers)) for origin, *numbers in db.all(sql, given)]
+        for sql in (BUILDS, BUILDS_OF_SITEMAPS)
     )
+    return [Evidence(origin, *map(int, numbers)) for origin, *numbers in counts], builds, of_sitemaps
+
+
+def is_read_anew(db: Database) -> bool:
+    """See `ports.reads.IsReadAnew`."""
+    return db.count(READ_ANEW, {"run": db.run}) > 0
 
 
 def date(db: Database, sources: Sequence[Source], doubts: Doubts) -> None:
     """See `ports.Record.date`."""
     distrusted = _distrusted(doubts)
     origins = dict(db.all("SELECT id, origin FROM host"))
-    trusted = Distrust()
-    given = {"run": db.run, "header": Source.HEADER in sources, "distrusted": db.dialect.all_of(distrusted)}
+    trusted, (since,) = Distrust(), db.one(_SINCE, {"run": db.run})
+    wanted = {source.value: source in sources for source in (Source.HEADER, Source.HISTORY)}
+    given = wanted | {"run": db.run, "distrusted": db.dialect.all_of(distrusted)}
     for rows in db.chunks(DATABLE, given):
         changed = []
         for number, host, lastmod, source, *known in rows:
             at, of_date = (
-                Datable._make(known).date(sources, distrusted.get(origins[host], trusted)) or NO_DATE
+                Datable._make(known).date(sources, distrusted.get(origins[host], trusted), since) or NO_DATE
             )
             named = of_date and of_date.value
             if (at, named) != (lastmod, source):
@@ -93,12 +147,20 @@ def date(db: Database, sources: Sequence[Source], doubts: Doubts) -> None:
 
 def _distrusted(doubts: Doubts) -> Mapping[str, Distrust]:
     """What is not trusted, by origin."""
-    origins = {*doubts.unreliable, *doubts.changing, *(name for name, _, _ in doubts.builds)}
+    origins = {
+        *doubts.unreliable,
+        *doubts.changing,
+        *doubts.linking,
+        *doubts.sitemaps,
+        *(name for name, _, _ in doubts.builds),
+    }
     return {
         origin: Distrust(
             origin in doubts.unreliable,
             origin in doubts.changing,
             tuple((first, last) for name, first, last in doubts.builds if name == origin),
+            origin in doubts.sitemaps,
+            origin in doubts.linking,
         )
         for origin in origins
     }

@@ -59,7 +59,7 @@ class Dialect(ABC):
 
     def found(self) -> str:
         """A group of `FoundRow`, as a table `r`."""
-        return self.rows(*dict.fromkeys((self.column, *FoundRow._fields)))
+        return self.rows(*found_columns(self))
 
     @abstractmethod
     def rows(self, *columns: str) -> str:
@@ -112,9 +112,9 @@ class Dialect(ABC):
     def given(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
         """The parameters of `@rows`."""
 
-    @abstractmethod
     def given_found(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
         """The parameters of `@found`."""
+        return self.given(found_columns(self), found_rows(self, rows))
 
     @abstractmethod
     def all_of(self, values: Iterable[Any]) -> Any:
@@ -135,6 +135,18 @@ class Dialect(ABC):
     def keys(self, urls: Iterable[str]) -> Any:
         """The parameter of `@any` for URLs."""
         return self.all_of(self.key_of(url) for url in urls)
+
+
+def found_columns(dialect: Dialect) -> Sequence[str]:
+    """The columns of `@found`: those of `FoundRow`, after the column by which a URL is found."""
+    return tuple(dict.fromkeys((dialect.column, *FoundRow._fields)))
+
+
+def found_rows(dialect: Dialect, rows: Sequence[FoundRow]) -> Sequence[Sequence[Any]]:
+    """Rows with the columns of `@found`."""
+    if dialect.column in FoundRow._fields:
+        return rows
+    return [(dialect.key_of(row.url), *row) for row in rows]
 
 
 @cache

@@ -6,17 +6,20 @@ URLs wait for each other without a deadlock.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from crawler.frontier.database import CHUNK, Database
+from crawler.frontier.dialect import found_columns, found_rows
 from crawler.frontier.hosts import HostTable
 from crawler.frontier.links import Added, deduplicated, may_change_row
 from crawler.frontier.patterns import PatternTable
 from crawler.frontier.rows import FoundRow, of
+from crawler.frontier.schema import VERSION_OF
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.visits import MovedVisit, move
 from crawler.model.reasons import Why
-from crawler.model.seed import Seed
+from crawler.model.seed import NO_DATES, Seed
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
 from crawler.rules.record import HELD, QUEUED, SETTLED, TOO_DEEP, Earlier, found_in_new_run
@@ -51,12 +54,14 @@ SELECT id, outcome, detail, settled
 # URLs that an earlier run found, unless another member was faster.
 RENEW: Final = f"""
 UPDATE url SET run = :run, host = r.host, depth = r.depth, hops = r.hops, via = r.via,
-    seed = CAST(:seed AS bigint),
+    seed = CAST(:seed AS bigint), sitemap_date = NULL,
     trap = r.trap, sample = r.sample, found = :round, round = NULL, nofollow = {_NOT_FOLLOWED}
 FROM @rows({", ".join(RENEWED)}) WHERE url.id = r.id AND url.run < :run RETURNING url.id
 """
 
-EARLIER: Final = f"SELECT p.id, {of('p', Earlier._fields)} FROM page AS p WHERE p.id @any(ids)"
+EARLIER: Final = (
+    f"SELECT p.id, {of('p', Earlier._fields, content=VERSION_OF)} FROM page AS p WHERE p.id @any(ids)"
+)
 _RENEWED: Final = Earlier._fields[3:]  # without what was read of the page
 RENEW_PAGES: Final = f"""
 UPDATE page SET
@@ -171,7 +176,9 @@ MAY_CHANGE: Final = "u.via IS NULL OR u.hops > 0 OR u.nofollow"
 KNOWN: Final = f"SELECT u.url, u.id, u.run, {MAY_CHANGE} FROM url AS u WHERE u.@key @any(keys, key)"
 
 ANY_NOFOLLOW: Final = "SELECT EXISTS (SELECT 1 FROM url WHERE nofollow)"
-COUNT: Final = "UPDATE member SET discovered = discovered + :new WHERE id = :member"
+COUNT: Final = """
+UPDATE member SET discovered = discovered + :discovered, settled = settled + :settled WHERE id = :member
+"""
 
 
 class _Older(NamedTuple):
@@ -187,28 +194,45 @@ class Discovery:
     def __init__(self, db: Database, hosts: HostTable, patterns: PatternTable, seeds: SeedTable) -> None:
         self._db, self._hosts, self._patterns, self._seeds = db, hosts, patterns, seeds
 
-    def add(self, visits: Iterable[Visit], seed: Seed | None = None) -> int:
-        """Add visits.
+    def add(
+        self, visits: Iterable[Visit], seed: Seed | None = None, dates: Mapping[Url, datetime] = NO_DATES
+    ) -> int:
+        """Add visits. `dates`: of the seed.
 
         The number of new ones, without those that are filtered or held, which are stored too.
         """
         self._db.by_index()
         if seed is None:
-            return self.add_found(visits, {}).new
+            added = self.add_found(visits, {})
+            self.count(added.stored)
+            return added.new
         number = self._seeds.id(seed)
         rows = [self._row(visit, {}) for visit in deduplicated(visits)]
         _, older = self._known([Url(row.url) for row in rows])
-        new = self._insert(rows, older, number).new + self._seeds.requeue(rows, seed, number)
+        added = self._insert(rows, older, number)
+        self.count(added.stored)
+        new = added.new + self._seeds.requeue(rows, seed, number)
         self._lower_hops([(row.url, 0, 0) for row in rows])
+        if dates:
+            self._seeds.store_dates(dates)
         return new
 
+    def count(self, discovered: int, settled: int = 0) -> None:
+        """Count URLs that this member has stored and settled, for the balance of the run."""
+        if discovered or settled:
+            given = {"discovered": discovered, "settled": settled, "member": self._db.member}
+            self._db.do(COUNT, given)
+
     def add_found(self, visits: Iterable[Visit], pages: Mapping[Url, int]) -> Added:
-        """Add what pages lead to. `pages`: record numbers of URLs that visits may have been found on."""
+        """Add what pages lead to. `pages`: record numbers of URLs that visits may have been found on.
+
+        The caller counts what was stored (`count`).
+        """
         maybe = deduplicated(visits)
         known, older = self._known([visit.url for visit in maybe])
         rows = [self._row(visit, pages) for visit in maybe if may_change_row(visit, known.get(visit.url, 0))]
-        new, numbers = self._insert(rows, older, None)
-        return Added(new, {**known, **numbers})
+        new, stored, numbers = self._insert(rows, older, None)
+        return Added(new, stored, {**known, **numbers})
 
     def requeue(self, visits: Iterable[Visit]) -> int:
         """See `ports.Queue.requeue`."""
@@ -234,15 +258,20 @@ class Discovery:
     def _row(self, visit: Visit, pages: Mapping[Url, int]) -> FoundRow:
         filtered, pattern = visit.filtered, visit.pattern
         state, detail = QUEUED if filtered is None else SETTLED, None
+        host = self._hosts.admitted(origin(visit.url)) if filtered is None else None
+        if host is None and filtered is None:
+            state, filtered = SETTLED, Why.HOSTS
         place = self._patterns.place(visit.url, pattern) if pattern and filtered is None else None
         if place and pattern and visit.via is not None:
             state = HELD
             if place.closed:
                 state, filtered, detail = SETTLED, Why.TRAP, pattern.text
+        elif state == QUEUED and visit.via and not visit.hops and self._patterns.level is not None:
+            state = HELD  # for the next level
         return FoundRow(
             visit.url,
             state,
-            self._hosts.id(origin(visit.url)) if visit.filtered is None else None,
+            host,
             visit.depth,
             visit.hops,
             None if visit.via is None else pages.get(visit.via) or self._id(visit.via),
@@ -256,33 +285,36 @@ class Discovery:
     def _insert(self, rows: Sequence[FoundRow], older: Mapping[str, _Older], seed: int | None) -> Added:
         """Insert the rows of URLs, those to be fetched last. `seed`: its number."""
         due = [row for row in rows if row.state == QUEUED]
-        _, others = self._insert_all([row for row in rows if row.state != QUEUED], older, seed)
-        new, numbers = self._insert_all(due, older, seed)
-        return Added(new, {**others, **numbers})
+        others = self._insert_all([row for row in rows if row.state != QUEUED], older, seed)
+        new, stored, numbers = self._insert_all(due, older, seed)
+        return Added(new, others.stored + stored, {**others.numbers, **numbers})
 
     def _insert_all(self, rows: Sequence[FoundRow], older: Mapping[str, _Older], seed: int | None) -> Added:
         """Insert rows, and record what the others add to known URLs."""
         if not rows:
-            return Added(0, {})
+            return Added(0, 0, {})
         unknown = [row for row in rows if row.url not in older]
         ids = self._renew([(older[row.url], row) for row in rows if row.url in older], seed)
         if unknown:
-            added = self._db.all(ADD, self._given(unknown) | {"seed": seed})
-            ids |= {url: number for number, url in added}
+            ids |= self._add(unknown, seed)
         self._open([(ids[row.url], row) for row in rows if row.url in ids])
-        new = len(ids)
-        self._db.do(COUNT, {"new": new, "member": self._db.member})
-        if new == len(rows):
-            return Added(
-                new, {Url(row.url): -ids[row.url] if _may_change(row) else ids[row.url] for row in rows}
-            )
+        new = stored = len(ids)
+        if stored == len(rows):
+            numbers = {Url(row.url): -ids[row.url] if _may_change(row) else ids[row.url] for row in rows}
+            return Added(new, stored, numbers)
         self._db.do(LINKED, self._given(rows))
         self._lower_hops(
             [(row.url, row.hops, 0) for row in rows if row.host is not None or row.outcome == TOO_DEEP]
         )
         if self._db.one(ANY_NOFOLLOW)[0]:
             new += self._change(UPGRADE, rows)
-        return Added(new, self._known([Url(row.url) for row in rows])[0])
+        return Added(new, stored, self._known([Url(row.url) for row in rows])[0])
+
+    def _add(self, rows: Sequence[FoundRow], seed: int | None) -> dict[str, int]:
+        """Insert rows of URLs that no run has found, unless another member was faster; their ids."""
+        dialect, given = self._db.dialect, self._of_run() | {"seed": seed}
+        added = self._db.all_rows(ADD, found_columns(dialect), found_rows(dialect, rows), **given)
+        return {url: number for number, url in added}
 
     def _renew(self, known: Sequence[tuple[_Older, FoundRow]], seed: int | None) -> dict[str, int]:
         """Make the rows of URLs that an earlier run found those of this run; their ids."""
@@ -292,8 +324,8 @@ class Discovery:
             (old.id, row.host, row.depth, row.hops, row.via, row.trap, row.sample, row.outcome)
             for old, row in known
         ]
-        given = {"run": self._db.run, "round": self._patterns.round, "seed": seed}
-        ids = {number for (number,) in self._db.all(RENEW, self._db.dialect.given(RENEWED, rows) | given)}
+        given = self._of_run() | {"seed": seed}
+        ids = {number for (number,) in self._db.all_rows(RENEW, RENEWED, rows, **given)}
         concluded = {number for (number,) in self._db.all(CONCLUDED)}
         renewed = {old.id: (old, row) for old, row in known if old.id in ids}
         pages = list[tuple[Any, ...]]()
@@ -357,7 +389,10 @@ class Discovery:
             move(self._db, self._db.all(TOO_MANY, {"ids": self._db.dialect.all_of(fewer)}))
 
     def _given(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
-        return self._db.dialect.given_found(rows) | {"run": self._db.run, "round": self._patterns.round}
+        return self._db.dialect.given_found(rows) | self._of_run()
+
+    def _of_run(self) -> dict[str, int]:
+        return {"run": self._db.run, "round": self._patterns.round}
 
     def _known(self, urls: Sequence[Url]) -> tuple[dict[Url, int], dict[str, _Older]]:
         """The record numbers of URLs of this run, as in `Added`, and the rows of older ones."""

@@ -1,39 +1,44 @@
-"""One page at several URLs: error pages (soft 404), sort orders and other names, repeats of a crawler trap.
+"""One page at several URLs: error pages (soft 404), sort orders, and other spellings of an address.
 
-Which of them is listed is decided by `rules.duplicates` and `rules.record`. The statements select the pages
+Which of them is listed is decided by `rules.spellings` and `rules.record`. The statements select the pages
 that may be the same, far fewer than all, in chunks, and store what was decided. Each function is called
 within a transaction.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from itertools import islice, starmap
 from typing import Final
 
 from crawler.frontier.database import CHUNK, Database
+from crawler.frontier.levels import IS_POOR, REPEATS
 from crawler.model.outcome import Unlisted, code
-from crawler.model.reasons import Why
-from crawler.model.survey import SameContent
+from crawler.model.reasons import SeedKind, Why
+from crawler.model.survey import SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates
-from crawler.rules.record import (
-    DUPLICATE,
-    LISTED,
-    REPEAT,
-    SETTLED,
-    Patterned,
-    SortOrder,
-    Twin,
-    repeats,
-    sort_orders,
-    twins,
+from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
+from crawler.rules.spellings import (
+    Copy,
+    Repeat,
+    copies,
+    folded,
+    places_of_sessions,
+    sessions,
+    unlisted_repeats,
+    visitor_urls,
+    with_copies_below,
 )
 
 _LISTED: Final = f"u.run = :run AND u.state = {SETTLED} AND u.outcome = '{LISTED}'"
 
 SAME_CONTENT: Final = f"""
-SELECT h.origin, u.content, count(*), min(u.url) FROM known AS u JOIN host AS h ON h.id = u.host
-WHERE {_LISTED} AND u.content IS NOT NULL
-GROUP BY h.origin, u.content HAVING count(*) >= :least ORDER BY 3 DESC, 4 LIMIT 20
+SELECT h.origin, u.version, count(*), min(u.url) FROM known AS u JOIN host AS h ON h.id = u.host
+WHERE {_LISTED} AND u.version IS NOT NULL
+GROUP BY h.origin, u.version HAVING count(*) >= :least ORDER BY 3 DESC, 4 LIMIT 200
+"""
+WITH_CONTENT: Final = f"""
+SELECT u.url FROM known AS u JOIN host AS h ON h.id = u.host
+WHERE {_LISTED} AND h.origin = :origin AND u.version = :content ORDER BY u.url LIMIT 1000
 """
 
 _WITHDRAW: Final = f"""
@@ -42,7 +47,9 @@ WHERE u.id = page.id AND u.run = :run AND page.outcome = '{LISTED}'
 """
 WITHDRAW: Final = f"{_WITHDRAW} AND u.@key @any(keys, key)"
 WITHDRAW_SAME_CONTENT: Final = f"""
-{_WITHDRAW} AND page.content = :content AND u.host = (SELECT id FROM host WHERE origin = :origin)
+{_WITHDRAW} AND (page.content = :content OR '=' || page.digest = :content)
+AND u.host = (SELECT id FROM host WHERE origin = :origin)
+AND substr(u.url, 1, :length) = :prefix AND NOT u.@key @any(spared, key)
 """
 
 # Pages that may be sort orders of others, by their URLs; and these others, if they exist and say the same.
@@ -56,16 +63,19 @@ FROM @rows(id, @key, base, place, sorting) JOIN known AS q ON q.id = r.id JOIN k
 WHERE {_LISTED} AND u.host = q.host AND u.unordered = q.unordered
 """
 
-# Pages with a name that others may have too; and the page whose URL is that name.
-NAMED: Final = f"""
-SELECT u.id, u.url, u.unordered, u.variant FROM known AS u
-WHERE u.id > :after AND {_LISTED} AND u.unordered IS NOT NULL
-AND (u.variant IS NOT NULL OR lower(u.url) LIKE '%/index.%' OR lower(u.url) LIKE '%/default.%')
-ORDER BY u.id LIMIT :limit
+# All listed pages with what shows that they are the same as another one; and who links to them.
+LISTED_PAGES: Final = f"""
+SELECT u.id, u.url, u.digest, u.unordered, u.content, u.etag, u.modified, u.variant,
+    u.version
+FROM known AS u
+WHERE u.id > :after AND {_LISTED} AND u.digest IS NOT NULL ORDER BY u.id LIMIT :limit
 """
-OF_NAME: Final = f"""
-SELECT u.id, u.url, u.unordered FROM known AS u
-WHERE u.@key @any(keys, key) AND {_LISTED} AND u.unordered IS NOT NULL
+LINKED: Final = f"""
+SELECT j.value, count(*) FROM known AS u @each(u.links)
+WHERE u.run = :run AND u.state = {SETTLED} AND j.value @any(ids) GROUP BY j.value
+"""
+STARTS: Final = """
+SELECT u.id FROM url AS u JOIN seed AS s ON s.id = u.seed WHERE u.run = :run AND s.kind = :start
 """
 CANONICAL: Final = f"""
 SELECT u.id, u.detail FROM known AS u
@@ -73,21 +83,9 @@ WHERE u.id > :after AND u.run = :run AND u.outcome = '{code(Unlisted(Why.CANONIC
 ORDER BY u.id LIMIT :limit
 """
 
-ANY_CLOSED: Final = "SELECT EXISTS (SELECT 1 FROM trap WHERE run = :run AND closed)"
-# Pages of closed patterns, and all pages of their families with the same content.
-_OF_FAMILY: Final = f"""
-FROM trap AS f JOIN trap AS t ON t.family = f.id JOIN known AS u ON u.trap = t.id
-WHERE f.run = :run AND {_LISTED} AND u.content IS NOT NULL
-"""
-PATTERNED: Final = f"""
-WITH shut AS MATERIALIZED (SELECT DISTINCT f.pattern, u.content {_OF_FAMILY} AND t.closed)
-SELECT u.id, u.url, f.pattern, u.content, t.closed, u.round IS NOT NULL, t.named {_OF_FAMILY}
-AND (f.pattern, u.content) IN (SELECT pattern, content FROM shut)
-"""
-WITHOUT_QUERY: Final = f"""
-SELECT u.id, u.url, f.pattern, u.content FROM trap AS f JOIN known AS u ON u.@key = f.bare
-WHERE f.run = :run AND f.family IS NULL AND f.batch > 0 AND NOT f.named AND f.kind = 'query'
-AND {_LISTED} AND u.content IS NOT NULL
+LISTED_INSTEAD: Final = f"""
+SELECT u.url, u.detail FROM known AS u
+WHERE u.run = :run AND u.state = {SETTLED} AND u.outcome = '{DUPLICATE}'
 """
 
 _OUTCOME: Final = ("id", "outcome", "detail")
@@ -102,39 +100,36 @@ def same_content(db: Database, least: int) -> Sequence[SameContent]:
     return [SameContent(name, content, count, Url(example)) for name, content, count, example in rows]
 
 
-def withdraw(db: Database, pages: Sequence[Url] | SameContent, why: Why, detail: str) -> None:
+def pages_with_content(db: Database, group: SameContent) -> Sequence[Url]:
+    """See `ports.reads.PagesWithContent`."""
+    given = {"run": db.run, "origin": group.origin, "content": group.content}
+    return [Url(url) for (url,) in db.all(WITH_CONTENT, given)]
+
+
+def withdraw(db: Database, pages: Sequence[Url] | WithContent, why: Why, detail: str) -> None:
     """See `ports.Record.withdraw`."""
     given = {"run": db.run, "outcome": code(Unlisted(why)), "detail": detail}
-    if isinstance(pages, SameContent):
-        db.do(WITHDRAW_SAME_CONTENT, given | {"content": pages.content, "origin": pages.origin})
+    if isinstance(pages, WithContent):
+        same = {"content": pages.content, "origin": pages.origin, "prefix": pages.prefix}
+        spared = {"length": len(pages.prefix), "spared": db.dialect.keys(pages.spared)}
+        db.do(WITHDRAW_SAME_CONTENT, given | same | spared)
     else:
         db.do(WITHDRAW, given | {"keys": db.dialect.keys(pages)})
 
 
-def unlist_duplicates(db: Database) -> None:
+def copies_below(db: Database, most: int) -> Mapping[str, Sequence[Url]]:
+    """See `ports.reads.CopiesBelow`."""
+    return with_copies_below(_candidates(db)[0], most)
+
+
+def unlist_duplicates(db: Database, ignoring_rest: Collection[str]) -> None:
     """See `ports.Record.unlist_duplicates`."""
     _unlist(db, DUPLICATE, sort_orders(_sort_orders(db)))
-    _unlist(db, DUPLICATE, twins(_twins(db)))
-
-
-def unlist_repeats(db: Database) -> int:
-    """See `ports.Record.unlist_repeats`."""
+    _unlist(db, DUPLICATE, _copies(db, ignoring_rest))
     run = {"run": db.run}
-    if not db.one(ANY_CLOSED, run)[0]:
-        return 0
-    pages = [
-        Patterned(number, url, (family, content), int(closed), bool(waited), bool(named))
-        for number, url, family, content, closed, waited, named in db.all(PATTERNED, run)
-    ]
-    groups = {page.group for page in pages}
-    pages += [
-        Patterned(number, url, (family, content), -1, waited=False, named=False)
-        for number, url, family, content in db.all(WITHOUT_QUERY, run)
-        if (family, content) in groups
-    ]
-    found = repeats(pages)
-    _unlist(db, REPEAT, {number: f"same content as {best}" for number, best in found.items()})
-    return len(found)
+    if db.one(IS_POOR, run)[0] and (repeats := db.all(REPEATS, run)):
+        listed_instead = dict(db.all(LISTED_INSTEAD, {"run": db.run}))
+        _unlist(db, DUPLICATE, unlisted_repeats(starmap(Repeat, repeats), listed_instead))
 
 
 def _unlist(db: Database, outcome: str, details: Mapping[int, str]) -> None:
@@ -154,14 +149,60 @@ def _sort_orders(db: Database) -> Iterator[SortOrder]:
         yield from map(SortOrder._make, db.all(PAIRS, db.dialect.given(columns, maybe) | {"run": db.run}))
 
 
-def _twins(db: Database) -> list[Twin]:
-    found = set[tuple[int, str, tuple[str, str]]]()
-    for chunk in db.chunks(NAMED, {"run": db.run}):
-        names = {number: duplicates.resource(url, variant) for number, url, _, variant in chunk}
-        found.update((number, url, (names[number], words)) for number, url, words, _ in chunk)
-        same = db.all(OF_NAME, {"keys": db.dialect.keys(set(names.values())), "run": db.run})
-        found.update((number, url, (url, words)) for number, url, words in same)
-    urls = {url for _, url, _ in found}
-    named = db.chunks(CANONICAL, {"run": db.run}) if urls else ()
-    canonical = {url for chunk in named for _, url in chunk if url in urls}
-    return [Twin(number, url, group, url in canonical) for number, url, group in found]
+def _copies(db: Database, ignoring_rest: Collection[str]) -> Mapping[int, str]:
+    """The listed pages that are the same as another one, with its URL."""
+    pages, places = _candidates(db)
+    found = copies(pages, places, ignoring_rest)
+    if not found:
+        return found
+    best = set(found.values())
+    some = {page.id: page for page in pages if page.id in found or page.url in best}
+    linked = dict(db.all(LINKED, {"run": db.run, "ids": db.dialect.all_of(some)}))
+    urls = {page.url for page in some.values()}
+    named = {url for chunk in db.chunks(CANONICAL, {"run": db.run}) for _, url in chunk if url in urls}
+    starts = {number for (number,) in db.all(STARTS, {"run": db.run, "start": SeedKind.START.value})}
+    return copies(
+        [
+            page._replace(
+                is_canonical=page.url in named,
+                linked=linked.get(page.id, 0),
+                is_start=page.id in starts,
+            )
+            for page in some.values()
+        ],
+        places,
+        ignoring_rest,
+    )
+
+
+def _candidates(db: Database) -> tuple[list[Copy], frozenset[str]]:
+    """The listed pages whose evidence another one has, too; and the places of session ids in URLs."""
+    seen, several = set[Hashable](), set[Hashable]()
+    with_session = list[tuple[str, Sequence[Hashable], str]]()
+    for chunk in db.chunks(LISTED_PAGES, {"run": db.run}):
+        for _, url, *facts, _, text in chunk:
+            for evidence in (known := _evidence(*facts)):
+                (several if evidence in seen else seen).add(evidence)
+            if any(sessions(url)):
+                with_session.append((url, known, text))
+    places = places_of_sessions((url, known) for url, known, _ in with_session)
+    for_visitors = {(name, text) for url, _, text in with_session for name in visitor_urls(url, places)}
+    pages = list[Copy]()
+    for chunk in db.chunks(LISTED_PAGES, {"run": db.run}) if several else ():
+        for number, url, *facts, variant, text in chunk:
+            shared = tuple(filter(several.__contains__, _evidence(*facts)))
+            if shared or (for_visitors and (folded(url), text) in for_visitors):
+                pages.append(Copy(number, url, shared, variant, is_canonical=False, linked=0, text=text))
+    return pages, places
+
+
+def _evidence(
+    digest: str, unordered: str | None, content: str | None, etag: str | None, modified: str | None
+) -> tuple[Hashable, ...]:
+    """What pages that are the same have in common: one of these."""
+    found: list[Hashable] = [digest]
+    if unordered is not None:
+        found.append(("content and links", unordered))
+    if content is not None:
+        found += [(content, validator) for validator in (etag, modified) if validator]
+    return tuple(map(hash, found))

@@ -4,7 +4,7 @@ Each function is called within a transaction.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import of
@@ -12,7 +12,7 @@ from crawler.model.external import CheckedLink, DueLink, ExternalCounts, Externa
 from crawler.parse.url import Url
 from crawler.rules.record import SETTLED
 
-CHUNK: Final = 5_000  # URLs to read at a time
+CHUNK: Final = 20_000  # URLs to read at a time
 
 # One that only seeds contain has no `via`: no page leads to it.
 _LINKED: Final = f"""
@@ -39,35 +39,20 @@ SELECT {of("x", ExternalRow._fields)}
 _COUNTS: Final = f"SELECT x.code, count(*) {_LINKED} GROUP BY 1"
 
 
-class Place(NamedTuple):
-    """Where a chunk of URLs that are to be checked ends: when the last one was checked before, and its id."""
-
-    checked: float = -1.0
-    id: int = 0
-
-
-def due_links(db: Database, round_number: int, after: Place) -> tuple[Sequence[DueLink], Place]:
-    """The next chunk of `ports.reads.DueLinks`, and where it ends."""
+def due_links(db: Database, round_number: int, after: DueLink | None) -> Sequence[DueLink]:
+    """See `ports.reads.DueLinks`."""
     given = {
         "run": db.run,
         "round": round_number,
-        "checked": after.checked,
-        "after": after.id,
+        "checked": after.checked if after else -1.0,
+        "after": after.id if after else 0,
         "limit": CHUNK,
     }
-    rows = db.all(_NEXT, given)
-    links = [DueLink(number, Url(url)) for number, url, _ in rows]
-    return links, Place(float(rows[-1][2]), rows[-1][0]) if rows else after
-
-
-def count_due_links(db: Database, round_number: int) -> int:
-    """See `ports.reads.CountDueLinks`."""
-    statement = f"SELECT count(*) {_DUE}"
-    return db.count(statement, {"run": db.run, "round": round_number})
+    return [DueLink(number, Url(url), float(at)) for number, url, at in db.all(_NEXT, given)]
 
 
 def store_answers(db: Database, answers: Sequence[CheckedLink], round_number: int) -> None:
-    """See `ports.Externals.store_answers`."""
+    """See `ports.Record.store_answers`."""
     db.do_rows(_STORE, CheckedLink._fields, answers, round=round_number)
 
 

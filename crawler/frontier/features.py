@@ -31,9 +31,10 @@ WHERE {OF_SITEMAP} AND @json_size(f.read) > :more_than
 )
 
 
-def store(db: Database, settled: Sequence[Settlement]) -> None:
-    """Stores what was read of these pages, in place of what was read before."""
-    db.do(_FORGET, {"ids": db.dialect.all_of(one.lease.id for one in settled)})
+def store(db: Database, settled: Sequence[Settlement], before: Sequence[int]) -> None:
+    """Stores what was read of these pages. `before`: ids of those of which something was read before."""
+    if before:
+        db.do(_FORGET, {"ids": db.dialect.all_of(before)})
     rows = [
         (one.lease.id, name, json.dumps(found, separators=(",", ":")))
         for one in settled

@@ -7,18 +7,22 @@ members there are.
 
 import secrets
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 import anyio
+from msgspec.structs import asdict
 
-from crawler.frontier import dates, duplicates, externals, ledger, publications, queries
+from crawler.frontier import canonicals, dates, duplicates, externals, ledger, publications, queries
+from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
 from crawler.frontier.discovery import Discovery
 from crawler.frontier.distances import Distances
 from crawler.frontier.hosts import HostTable
 from crawler.frontier.leases import Leases
+from crawler.frontier.levels import Levels
 from crawler.frontier.members import Members
 from crawler.frontier.patterns import PatternTable
 from crawler.frontier.queries import Stream
@@ -28,32 +32,32 @@ from crawler.frontier.rounds import Rounds
 from crawler.frontier.runs import RunTable
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.settlements import Settlements
+from crawler.frontier.visits import ANY_DEPTH
 from crawler.model.external import CheckedLink
-from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerRow
 from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import PublicationRow, RunRow
 from crawler.model.run import Interruption, Run, SessionEnd, Terms
-from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.seed import NO_DATES, Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
-from crawler.model.survey import Doubts, SameContent
+from crawler.model.survey import Doubts, WithContent
 from crawler.model.trap import Trap
-from crawler.model.visit import Link, Visit
+from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Externals, Hosts, Ledger, Queue, Record, Round, Runs, reads
+from crawler.ports import Batch, Hosts, Ledger, Queue, Record, Round, Runs, reads
 from crawler.ports.reads import Query, RowKind
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 LEAVING: Final = 0.2  # seconds between two looks whether the members of the last run have left
-ANY_DEPTH: Final = (1 << 31) - 1
 KEEP_FAILING: Final = 604_800.0  # seconds
+MAX_HOSTS: Final = 1_000
 
 
-class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: PLR0904 - all roles of a state
+class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - all roles of a state
     """A `Frontier` on an open database.
 
     `delay`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds
@@ -64,21 +68,30 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: 
     is_shared: bool = False
 
     def __init__(
-        self, db: Database, *, delay: float, keep_runs: int, keep_failing: float, far: float
+        self,
+        db: Database,
+        *,
+        delay: float,
+        keep_runs: int,
+        keep_failing: float,
+        far: float,
+        max_hosts: int = MAX_HOSTS,
     ) -> None:
         self._db, self._keep_failing, self.clock = db, float(keep_failing), db.now
-        hosts = self._hosts = HostTable(db, delay)
+        hosts = self._hosts = HostTable(db, delay, max_hosts)
         patterns = self._patterns = PatternTable(db)
         seeds = self._seeds = SeedTable(db, keep_failing)
         members = self._members = Members(db)
-        self._runs = RunTable(db, members, seeds)
+        self._runs = RunTable(db, members, seeds, hosts)
         self._retention = Retention(db, keep_runs)
         self._discovery = Discovery(db, hosts, patterns, seeds)
-        self._leases = Leases(db, members, far)
+        budget = Budget(db)
+        levels = Levels(db, patterns, budget)
+        self._leases = Leases(db, members, levels, far)
         self._settlements = Settlements(
             db, self._discovery, hosts, patterns, self._leases, keep_failing=keep_failing
         )
-        self._rounds = Rounds(db, patterns)
+        self._rounds = Rounds(db, patterns, levels, budget)
         self._answers = answers(db) | {
             reads.MembersOfRun: members.all,
             reads.PagesOfFailingSeeds: seeds.pages_of_failing_seeds,
@@ -87,10 +100,12 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: 
 
     # -- Queue: the open work --------------------------------------------------------------------------------
 
-    async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
+    async def add(
+        self, visits: Sequence[Visit], seed: Seed | None = None, dates: Mapping[Url, datetime] = NO_DATES
+    ) -> int:
         """See `ports.Queue.add`. Only the leader reads seeds."""
         add = self._as_leader(self._discovery.add) if seed else self._discovery.add
-        return await self._call(add, visits, seed)
+        return await self._call(add, visits, seed, dates)
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
         """See `ports.Queue.lease`."""
@@ -149,6 +164,10 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: 
         """See `ports.Hosts.store_robots`."""
         await self._call(self._hosts.store_robots, origin, file, delay)
 
+    async def pace(self, origin: str, delay: float) -> None:
+        """See `ports.Hosts.pace`."""
+        await self._call(self._hosts.pace, origin, delay)
+
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
         """See `ports.Hosts.robots`."""
         return await self._call(self._hosts.robots, origin, stale=stale)
@@ -157,9 +176,9 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: 
         """See `ports.Pacer.slot`."""
         return await self._call(self._hosts.slot, origin)
 
-    async def slow(self, origin: str, until: float) -> None:
+    async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
         """See `ports.Pacer.slow`."""
-        await self._call(self._hosts.slow, origin, until)
+        return await self._call(self._hosts.slow, origin, until, once=once)
 
     # -- Runs: the life of a run -----------------------------------------------------------------------------
 
@@ -231,6 +250,10 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: 
         """See `ports.Runs.recall`."""
         return await self._call(self._runs.recall, note, published=published)
 
+    async def recall_earlier(self, note: Note[T]) -> T:
+        """See `ports.Runs.recall_earlier`."""
+        return await self._call(self._runs.recall_earlier, note)
+
     # -- Record: what became of the pages --------------------------------------------------------------------
 
     async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
@@ -241,55 +264,49 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: 
         """See `ports.Record.date`."""
         await self._call(self._as_leader(dates.date), self._db, sources, doubts)
 
-    async def withdraw(self, pages: Sequence[Url] | SameContent, why: Why, detail: str) -> None:
+    async def withdraw(self, pages: Sequence[Url] | WithContent, why: Why, detail: str) -> None:
         """See `ports.Record.withdraw`."""
         await self._call(self._as_leader(duplicates.withdraw), self._db, pages, why, detail)
 
-    async def unlist_duplicates(self) -> None:
-        """See `ports.Record.unlist_duplicates`."""
-        await self._call(self._as_leader(duplicates.unlist_duplicates), self._db)
+    async def ignore_canonicals(self, listable: Callable[[Url], bool]) -> int:
+        """See `ports.Record.ignore_canonicals`."""
+        return await self._call(self._as_leader(canonicals.ignore_canonicals), self._db, listable)
 
-    async def unlist_repeats(self) -> int:
-        """See `ports.Record.unlist_repeats`."""
-        return await self._call(self._as_leader(duplicates.unlist_repeats), self._db)
+    async def unlist_duplicates(self, ignoring_rest: Collection[str] = ()) -> None:
+        """See `ports.Record.unlist_duplicates`."""
+        await self._call(self._as_leader(duplicates.unlist_duplicates), self._db, ignoring_rest)
 
     async def keep_failing(self) -> None:
         """See `ports.Record.keep_failing`."""
         await self._call(self._as_leader(publications.keep_failing_pages), self._db, self._keep_failing)
 
+    async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
+        """See `ports.Record.store_answers`."""
+        await self._call(externals.store_answers, self._db, answers, round_number)
+
     # -- Reads -----------------------------------------------------------------------------------------------
 
     async def read(self, query: Query[T]) -> T:
         """See `ports.Reads.read`."""
-        answer: T = await self._call(self._answers[type(query)], **vars(query))
+        answer: T = await self._call(self._answers[type(query)], **asdict(query))
         return answer
 
     async def stream(self, kind: RowKind[T]) -> AsyncIterator[Sequence[T]]:
         """See `ports.Reads.stream`."""
-        if isinstance(kind, reads.DueLinks):
-            chunks = self._due_links(kind.round_number)
-        elif isinstance(kind, reads.Edges):
-            chunks = self._edges()
-        else:
-            chunks = self._rows(kind)
+        chunks = self._edges(kind) if isinstance(kind, reads.Edges) else self._rows(kind)
         async for chunk in chunks:
             yield chunk
 
     async def _rows(self, kind: RowKind[T]) -> AsyncIterator[Sequence[Any]]:
         query, value = STREAMS[type(kind)]
-        given = {"run": self._db.run, **vars(kind)}
+        given = {"run": self._db.run, **asdict(kind)}
         async for rows in self._stream(query, given, given.pop("first", "")):
             yield [value(row) for row in rows]
 
-    async def _edges(self) -> AsyncIterator[Sequence[Any]]:
-        async for rows in self._stream(queries.EDGE_ROWS, {"run": self._db.run}):
+    async def _edges(self, kind: reads.Edges) -> AsyncIterator[Sequence[Any]]:
+        given = {"run": self._db.run, "below": kind.below}
+        async for rows in self._stream(queries.EDGE_ROWS, given, kind.first):
             yield await self._call(queries.edges, self._db, rows)
-
-    async def _due_links(self, round_number: int) -> AsyncIterator[Sequence[Any]]:
-        links, place = await self._call(externals.due_links, self._db, round_number, externals.Place())
-        while links:
-            yield links
-            links, place = await self._call(externals.due_links, self._db, round_number, place)
 
     def _run_rows(self) -> Sequence[RunRow]:
         return queries.run_rows(self._db, self._is_at_work())
@@ -303,12 +320,6 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger, Externals):  # noqa: 
     async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
         """See `ports.Ledger.enter`."""
         await self._call(ledger.enter, self._db, rows, sent)
-
-    # -- Externals: what other sites answered
-
-    async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
-        """See `ports.Externals.store_answers`."""
-        await self._call(externals.store_answers, self._db, answers, round_number)
 
     # -- calls
 

@@ -11,17 +11,31 @@ from crawler.frontier.database import Database
 from crawler.model.robots import RobotsFile
 
 ID: Final = "SELECT id FROM host WHERE origin = :origin"
+COUNT: Final = "SELECT count(*) FROM host"
 ADD: Final = "INSERT INTO host (origin, delay) VALUES (:origin, :delay) ON CONFLICT DO NOTHING"
 ROBOTS: Final = """
 SELECT robots, robots_text, robots_detail, robots_read_at FROM host
-WHERE origin = :origin AND (robots_read_at > :since
+WHERE origin = :origin AND robots_asked_as = coalesce(CAST(:asked_as AS text), robots_asked_as)
+AND (robots_read_at > :since
     OR robots_read_at > (SELECT started FROM run WHERE number = CAST(:run AS integer)) - :age)
 """
 STORE_ROBOTS: Final = """
 UPDATE host SET robots = :robots, robots_text = :body, robots_detail = :detail, robots_read_at = :read_at,
-    robots_leased_until = 0, delay = :delay, next = @greatest(next, CAST(:next AS double precision))
+    robots_asked_as = :asked_as, robots_leased_until = 0, delay = :delay,
+    next = @greatest(next, CAST(:next AS double precision))
 WHERE origin = :origin
 """
+# Sorted, as in `EASE`.
+FORGET_ROBOTS: Final = """
+UPDATE host SET robots_read_at = NULL WHERE id @first
+    SELECT id FROM host WHERE robots_asked_as <> :asked_as ORDER BY id @lock
+@end
+"""
+# The next slot is as far from the last one as the new pace says.
+PACE: Final = """
+UPDATE host SET next = next - delay + :delay, delay = :delay WHERE origin = :origin AND delay <> :delay
+"""
+SLOW_DOWN: Final = "UPDATE host SET next = next - delay + :delay, delay = :delay WHERE delay < :delay"
 SLOT: Final = "SELECT delay, backoff, next FROM host WHERE id = :id @lock"
 BOOK: Final = "UPDATE host SET next = :next WHERE id = :id"
 BACK_OFF: Final = """
@@ -30,6 +44,9 @@ UPDATE host SET next = @greatest(next, :until),
         AND :now THEN backoff ELSE @least(backoff * 2, :most) END,
     backoff_grew_at = CASE WHEN backoff_grew_at BETWEEN :since AND :now THEN backoff_grew_at ELSE :now END
 WHERE id = :id
+"""
+BACK_OFF_ONCE: Final = f"""{BACK_OFF}
+    AND backoff_grew_at NOT BETWEEN (SELECT started FROM run WHERE number = :run) AND :now
 """
 # Sorted, so that two members that ease the same hosts do not deadlock.
 EASE: Final = """
@@ -42,13 +59,35 @@ FROM (
 """
 
 
-class HostTable:
-    """The rows of hosts. `delay`: seconds between the slots of a host whose robots.txt was not read yet."""
+MOST_REMEMBERED: Final = 10_000  # hosts beyond the limit
 
-    def __init__(self, db: Database, delay: float) -> None:
-        self._db, self._delay = db, float(delay)
+
+class HostTable:
+    """The rows of hosts. `delay`: seconds between the slots of a host whose robots.txt was not read yet.
+
+    `most`: how many hosts may have pages.
+    """
+
+    def __init__(self, db: Database, delay: float, most: int) -> None:
+        self._db, self._delay, self._most = db, float(delay), most
         self._ids: dict[str, int] = {}
+        self._asked_as: str | None = None  # None: anybody
+        self._others: set[str] = set()  # some of those beyond `most`
         db.on_forget(self._ids.clear)
+        db.on_forget(self._others.clear)
+
+    def admitted(self, origin: str) -> int | None:
+        """The number of a host that pages are on, which is added if it is new; None if there are too many."""
+        if origin in self._ids:
+            return self._ids[origin]
+        if origin in self._others:
+            return None
+        if self._db.one_or_none(ID, {"origin": origin}) is None and self._db.count(COUNT) >= self._most:
+            if len(self._others) > MOST_REMEMBERED:
+                self._others.clear()
+            self._others.add(origin)
+            return None
+        return self.id(origin)
 
     def id(self, origin: str) -> int:
         """The number of a host, which is added if it is new."""
@@ -62,12 +101,26 @@ class HostTable:
         self._db.do(ADD, {"origin": origin, "delay": self._delay})
         return self._db.count(ID, {"origin": origin})
 
+    def ask_as(self, digest: str) -> None:
+        """From now on, what somebody else was told by robots.txt is not known."""
+        self._asked_as = digest
+        self._db.do(FORGET_ROBOTS, {"asked_as": digest})
+
     def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
         """See `ports.Hosts.store_robots`."""
         self.id(origin)
         learned = {"robots": file.status, "body": file.text, "detail": file.detail, "read_at": file.fetched}
+        learned["asked_as"] = self._asked_as or ""
         paced = {"delay": float(delay), "next": self._db.now() + delay, "origin": origin}
         self._db.do(STORE_ROBOTS, learned | paced)
+
+    def pace(self, origin: str, delay: float) -> None:
+        """See `ports.Hosts.pace`."""
+        self._db.do(PACE, {"origin": origin, "delay": float(delay)})
+
+    def slow_down(self) -> None:
+        """No host is paced faster than this member may ask; `pace` makes those faster that may be."""
+        self._db.do(SLOW_DOWN, {"delay": self._delay})
 
     def robots(self, origin: str, *, stale: bool) -> RobotsFile | None:
         """See `ports.Hosts.robots`."""
@@ -76,6 +129,7 @@ class HostTable:
             "since": self._db.now() - pace.ROBOTS_DAY,
             "run": self._db.run if stale else None,
             "age": pace.ROBOTS_DAY,
+            "asked_as": self._asked_as,
         }
         row = self._db.one_or_none(ROBOTS, query)
         return RobotsFile(row[0], bytes(row[1] or b""), row[2] or "", row[3]) if row else None
@@ -88,16 +142,19 @@ class HostTable:
         self._db.do(BOOK, {"id": number, "next": at + pace.throttled_delay(delay, backoff)})
         return at
 
-    def slow(self, origin: str, until: float) -> None:
+    def slow(self, origin: str, until: float, *, once: bool) -> bool:
         """See `ports.Pacer.slow`."""
         now = self._db.now()
-        self._db.do(
-            BACK_OFF,
-            {
-                "id": self.id(origin), "until": float(until), "now": now,
-                "since": now - pace.BACKOFF_PAUSE, "most": pace.MAX_BACKOFF,
-            },
-        )  # fmt: skip
+        given = {
+            "id": self.id(origin), "until": float(until), "now": now,
+            "since": now - pace.BACKOFF_PAUSE, "most": pace.MAX_BACKOFF,
+        }  # fmt: skip
+        changed = (
+            self._db.do(BACK_OFF_ONCE, given | {"run": self._db.run})
+            if once
+            else self._db.do(BACK_OFF, given)
+        )
+        return changed > 0
 
     def ease(self, good: Mapping[str, int]) -> None:
         """Reduce the backoff of hosts. `good`: number of good responses, by origin."""

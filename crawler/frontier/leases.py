@@ -6,18 +6,19 @@ members lease from two hosts.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from crawler.frontier import pace, queries
+from msgspec.structs import replace
+
+from crawler.frontier import pace, queries, waits
 from crawler.frontier.database import Database
+from crawler.frontier.levels import Levels
 from crawler.frontier.members import Members
 from crawler.frontier.rows import FACT_COLUMNS, of
 from crawler.frontier.visits import move
-from crawler.model.lease import Lease
 from crawler.model.run import Interruption, StopReason
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch
 from crawler.rules.record import LEASED, QUEUED, SETTLED, WAITING
@@ -47,8 +48,9 @@ WHERE visits > 0 ORDER BY next, id
 """
 
 TERMS: Final = """
-SELECT leader, max_depth, budget, deadline, interruption, status IN ('crawling', 'complete')
-    FROM run WHERE number = :run
+SELECT leader, max_depth, budget, deadline, interruption, status IN ('crawling', 'complete'),
+    (SELECT coalesce(sum(settled), 0) FROM member WHERE run = :run)
+FROM run WHERE number = :run
 """
 
 INTERRUPT: Final = """
@@ -59,8 +61,9 @@ UPDATE run SET interruption = coalesce(interruption, CAST(:words AS text))
 SPEND: Final = "UPDATE run SET budget = budget - :pages WHERE number = :run AND budget IS NOT NULL"
 
 ANY_LEASED: Final = f"SELECT EXISTS (SELECT 1 FROM visit WHERE state = {LEASED})"
-ANY_OUT: Final = f"""
-SELECT EXISTS (SELECT 1 FROM visit WHERE state BETWEEN :first AND {LEASED} AND depth <= :depth)
+ANY_OUT: Final = f"SELECT EXISTS (SELECT 1 FROM visit WHERE state IN ({WAITING}, {LEASED}))"
+ANY_OPEN: Final = f"""
+SELECT EXISTS (SELECT 1 FROM visit WHERE state BETWEEN {QUEUED} AND {LEASED} AND depth <= :depth)
 """
 
 SUSPECT: Final = "UPDATE visit SET suspect = true WHERE id = :id AND token = :token"
@@ -147,15 +150,15 @@ class LeaseSlot(NamedTuple):
 class Leases:
     """Leases visits. `far`: seconds; a slot farther ahead means that the clock was set back."""
 
-    def __init__(self, db: Database, members: Members, far: float) -> None:
-        self._db, self._members, self._far = db, members, far
+    def __init__(self, db: Database, members: Members, levels: Levels, far: float) -> None:
+        self._db, self._members, self._levels, self._far = db, members, levels, far
         self._pause = SOON
 
     def lease(self, limit: int, depth: int, token: int) -> Batch:
         """See `ports.Queue.lease`. `token`: random, the same when the call is tried again."""
         self._db.check()
         self._members.stay()
-        leader, max_depth, budget, deadline, interruption, is_open = self._db.one(
+        leader, max_depth, budget, deadline, interruption, is_open, settled = self._db.one(
             TERMS, {"run": self._db.run}
         )
         leads = leader == self._db.member
@@ -170,6 +173,7 @@ class Leases:
             return Batch(leads=leads, interruption=Interruption.read(interruption))
         if leads:
             self._open(depth, max_depth)
+            self._levels.watch(settled)
         elif leader is not None or max_depth is not None:
             depth = min(depth, max_depth or -1)  # nothing while the leader visits the start URLs
         batch = (
@@ -189,7 +193,7 @@ class Leases:
             return batch
         if self._db.one(ANY_LEASED)[0]:
             return Batch(wait=PATIENCE)
-        if self._is_any_out(depth, QUEUED):
+        if self._db.one(ANY_OPEN, {"depth": depth})[0]:
             return Batch(interruption=Interruption.read(self.interrupt(Interruption(StopReason.MAX_PAGES))))
         return Batch(finished=True, is_idle=True)
 
@@ -220,14 +224,15 @@ class Leases:
         leases = self._take(self._book(hosts, limit, now), depth, token, now)
         if leases:
             return Batch(leases)
-        if not hosts and not self._is_any_out(depth):
+        if not hosts and not self._db.one(ANY_OUT)[0]:
             return Batch(finished=True, is_idle=True)
-        return Batch(wait=self._wait(hosts, now), is_idle=not hosts)
-
-    def _is_any_out(self, depth: int, first: int = WAITING) -> bool:
-        return bool(self._db.one(ANY_OUT, {"first": first, "depth": depth})[0])
+        wait = self._wait(hosts, now)
+        rests = wait is not None and wait > waits.SOON and not self._db.one(ANY_LEASED)[0]
+        return Batch(wait=wait, rests=rests, is_idle=not hosts)
 
     def _book(self, hosts: list[tuple[Any, ...]], limit: int, now: float) -> list[_Booking]:
+        """Slots of these hosts. The robots.txt of a host is read only when one of its pages is next."""
+        hosts = sorted(hosts, key=lambda host: pace.needs_robots(host[5], now))
         bookings, left = list[_Booking](), limit
         for place, host in enumerate(hosts):
             share = min(-(-left // (len(hosts) - place)), host[-1])

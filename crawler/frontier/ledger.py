@@ -8,7 +8,7 @@ from crawler.frontier.queries import OF_SITEMAP, Stream
 from crawler.model.ledger import LedgerRow
 from crawler.rules.record import SETTLED
 
-_MARK: Final = "coalesce(content, '') || '@' || coalesce(CAST(lastmod AS text), '')"
+_MARK: Final = "coalesce(version, '') || '@' || coalesce(CAST(lastmod AS text), '')"
 
 RECORD = """
 INSERT INTO submission (at, run, base, reading, urls)

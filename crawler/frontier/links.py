@@ -12,7 +12,8 @@ from crawler.parse.url import Url
 class Added(NamedTuple):
     """The result of adding visits that were found."""
 
-    new: int  # without those that are filtered or held
+    new: int  # visits: without those that are filtered or held
+    stored: int  # rows
     numbers: Mapping[Url, int]  # of all of them; negative: not `KnownUrl.settled`
 
 

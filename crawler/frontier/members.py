@@ -11,7 +11,7 @@ from typing import Final
 
 from crawler.errors import LeadershipLost
 from crawler.frontier.database import Database
-from crawler.model.progress import Member
+from crawler.model.run import Member
 from crawler.rules.record import LEASED, QUEUED
 
 HEARTBEAT: Final = 5.0  # seconds between two heartbeats

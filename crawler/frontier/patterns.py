@@ -13,11 +13,11 @@ from crawler.model.outcome import Pattern
 from crawler.model.trap import Trap
 from crawler.parse.url import Url, target
 from crawler.rules.record import LISTED
-from crawler.rules.traps import FAMILY_BATCH, FIRST_BATCH, MAX_REPORTED
+from crawler.rules.traps import DRY_SAMPLES, MAX_REPORTED, SAMPLE
 
 CACHED: Final = 20_000  # most patterns whose rows are cached
 
-# Pages that were read and count towards a batch; errors do not. SHOWN: pages that count as content.
+# Pages that were read and count towards a sample; errors do not. SHOWN: pages that count as content.
 SHOWN: Final = f"'{LISTED}', 'unlisted:no-list', 'unlisted:excluded', 'unlisted:scheme', 'unlisted:too-long'"
 # HTML pages are read for their links even if only other content types are listed.
 READ: Final = f"""(
@@ -27,11 +27,8 @@ READ: Final = f"""(
 
 _TRAPS: Final = """
 SELECT t.kind, t.pattern, coalesce(t.example, (SELECT min(u.url)
-    FROM url AS u WHERE u.trap = t.id AND u.run = t.run),
-    (SELECT min(u.url) FROM trap AS m JOIN url AS u ON u.trap = m.id
-        WHERE m.family = t.id AND u.run = t.run), '')
-FROM trap AS t LEFT JOIN trap AS f ON f.id = t.family
-WHERE t.run = :run AND t.closed AND NOT coalesce(f.closed, false) ORDER BY t.pattern, t.named LIMIT :most
+    FROM url AS u WHERE u.trap = t.id AND u.run = t.run), '')
+FROM trap AS t WHERE t.run = :run AND t.closed ORDER BY t.pattern, t.named LIMIT :most
 """
 
 _STORE: Final = """
@@ -48,36 +45,20 @@ class Position(NamedTuple):
     closed: bool
 
 
-class NewPattern(NamedTuple):
-    """A pattern that may be new."""
-
-    family: int | None  # None: a family itself
-    kind: str
-    pattern: str
-    named: bool
-    batch: int
-    closed: bool
-
-
 _FIND: Final = "SELECT id, closed FROM trap WHERE run = :run AND pattern = :pattern AND named = :named"
 
-_ADD: Final = """
-INSERT INTO trap (run, batch_round, family, kind, pattern, named, bare, batch, batch_left, closed)
-VALUES (:run, :round, :family, :kind, :pattern, :named, CAST(:bare AS @key_type), :batch, :batch, :closed)
+_ADD: Final = f"""
+INSERT INTO trap (run, sample_round, kind, pattern, named, bare, size, size_left, dry)
+VALUES (:run, :round, :kind, :pattern, :named, CAST(:bare AS @key_type), {SAMPLE}, {SAMPLE}, :dry)
 ON CONFLICT DO NOTHING
 """
 
-_SETTLED: Final = f"u.id @any(ids) AND u.round IS NOT NULL AND {READ}"
+_NOW: Final = "SELECT round, level, closings FROM run WHERE number = :run"
+
 _COUNT: Final = f"""
-UPDATE trap SET fetched = fetched + n.pages, batch_left = batch_left - n.pages
+UPDATE trap SET fetched = fetched + n.pages, size_left = size_left - n.pages
 FROM (SELECT u.trap AS id, count(*) AS pages
-    FROM known AS u WHERE {_SETTLED} GROUP BY u.trap) AS n WHERE trap.id = n.id
-"""
-_COUNT_FAMILY: Final = f"""
-UPDATE trap SET fetched = fetched + n.pages, batch_left = batch_left - n.pages
-FROM (
-    SELECT t.family AS id, count(*) AS pages FROM known AS u JOIN trap AS t ON t.id = u.trap
-    WHERE {_SETTLED} AND NOT t.proven GROUP BY t.family
+    FROM known AS u WHERE u.id @any(ids) AND u.round IS NOT NULL AND {READ} GROUP BY u.trap
 ) AS n WHERE trap.id = n.id
 """
 
@@ -91,24 +72,23 @@ class PatternTable:
         self._places: dict[Pattern, tuple[int, bool]] = {}
         self._longest: dict[int, int] = {}  # by pattern: its longest URL
         self._round: int | None = None
+        self._level: int | None = None
         db.on_forget(self.forget)
 
     def forget(self) -> None:
         """Clear the caches."""
         self._places.clear()
         self._longest.clear()
-        self._round = None
+        self._round = self._level = None
 
     def refresh(self) -> None:
         """Clear the caches if the leader has closed patterns or begun a round."""
         if not self._db.is_shared:
             return
-        now, closings = self._db.one(
-            "SELECT round, closings FROM run WHERE number = :run", {"run": self._db.run}
-        )
+        now, level, closings = self._db.one(_NOW, {"run": self._db.run})
         if closings != self._closings:
             self.forget()
-        self._round, self._closings = now, closings
+        self._round, self._level, self._closings = now, level, closings
 
     def note_closing(self) -> None:
         """Patterns were closed: the caches of all members are out of date."""
@@ -118,9 +98,25 @@ class PatternTable:
     @property
     def round(self) -> int:
         """The number of the current round, in which URLs found now are recorded."""
+        return self._loaded()[0]
+
+    @property
+    def level(self) -> int | None:
+        """Of a poor site, how many levels were released (`levels`): what pages link to is held."""
+        return self._loaded()[1]
+
+    def _loaded(self) -> tuple[int, int | None]:
+        """The round and the level, read unless they are cached."""
         if self._round is None:
-            self._round = self._db.count("SELECT round FROM run WHERE number = :run", {"run": self._db.run})
-        return self._round
+            self._round, self._level, _ = self._db.one(_NOW, {"run": self._db.run})
+        return self._round, self._level
+
+    def set_level(self, level: int) -> None:
+        """Record that another level was released."""
+        self._db.do(
+            "UPDATE run SET level = :level WHERE number = :run", {"level": level, "run": self._db.run}
+        )
+        self._level = level
 
     def next_round(self) -> None:
         """Start another round."""
@@ -144,26 +140,22 @@ class PatternTable:
         return Position(known[0], sample(url), known[1])
 
     def _row(self, pattern: Pattern) -> tuple[int, bool]:
-        kind, text, family, named = pattern
-        parent, closed = self._added(NewPattern(None, kind, family, named, FAMILY_BATCH, closed=False))
-        return self._added(NewPattern(parent, kind, text, named, FIRST_BATCH, closed=closed))
-
-    def _added(self, new: NewPattern) -> tuple[int, bool]:
         """The number of a pattern, which is added unless it is known, and whether it is closed."""
-        key = {"run": self._db.run, "pattern": new.pattern, "named": new.named}
+        key = {"run": self._db.run, "pattern": pattern.text, "named": pattern.named}
         found = self._db.one_or_none(_FIND, key)
         if found is None:
-            is_query = new.family is None and "?" in new.pattern
-            bare = self._db.dialect.key_of(new.pattern.partition("?")[0]) if is_query else None
-            self._db.do(_ADD, new._asdict() | {"run": self._db.run, "round": self.round, "bare": bare})
+            is_query = pattern.kind == "query"
+            bare = self._db.dialect.key_of(pattern.text.partition("?")[0]) if is_query else None
+            # Links of repeats begin with a sample that brought nothing: that of the page that they repeat.
+            dry = DRY_SAMPLES - 1 if pattern.kind == "repeats" else 0
+            new = {"round": self.round, "kind": pattern.kind, "bare": bare, "dry": dry}
+            self._db.do(_ADD, key | new)
             found = self._db.one(_FIND, key)
         return found[0], bool(found[1])
 
     def count(self, settled: Sequence[int]) -> None:
-        """Count settled pages, given by record number, towards the batches of their patterns."""
-        given = {"ids": self._db.dialect.all_of(settled)}
-        self._db.do(_COUNT, given)
-        self._db.do(_COUNT_FAMILY, given)
+        """Count settled pages, given by record number, towards the samples of their patterns."""
+        self._db.do(_COUNT, {"ids": self._db.dialect.all_of(settled)})
 
     def store_traps(self, traps: Sequence[Trap]) -> None:
         """Store traps that are recognised by the text of a URL."""
@@ -173,7 +165,7 @@ class PatternTable:
 
 
 def sample(url: str) -> int:
-    """The position of a URL in its pattern, by a hash: a batch is a sample of the held URLs.
+    """The position of a URL in its pattern, by a hash: what is fetched first is a sample.
 
     If URLs were sorted by text, spam links could all be sorted before the site's own. The origin is not part
     of the hash, so a copy of a site is crawled like the site.

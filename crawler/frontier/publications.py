@@ -1,13 +1,18 @@
 """The publications of a state: what is read of them, and the note of a delivery."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import of
 from crawler.frontier.schema import IN_SITEMAP
 from crawler.model.rows import PublicationRow
-from crawler.rules.record import SETTLED, patience_by_code
+from crawler.model.survey import Failures
+from crawler.parse.url import Url
+from crawler.rules.failures import FailedUrl, weigh
+from crawler.rules.record import LISTED, SETTLED, Failing, RunTime, interval_of, patience_by_code
+
+_NEVER: Final = (1 << 31) - 1  # later than any publication
 
 # The last publication with the settings of this run; with any settings if there is none.
 _LAST: Final = """
@@ -52,8 +57,60 @@ def published_outcomes(db: Database) -> Mapping[str, int]:
     return dict(db.all(_CHANGED, {"run": db.run, "last": last}))
 
 
+_FAILED: Final = f"""
+SELECT id, outcome, url, via, seed IS NOT NULL, coalesce(published >= :last, false)
+FROM known WHERE id > :after AND run = :run AND state = {SETTLED} AND outcome LIKE 'failed:%'
+ORDER BY id LIMIT :limit
+"""
+_SPREAD: Final = """
+SELECT url FROM (
+    SELECT url, row_number() OVER (ORDER BY url) - 1 AS place, count(*) OVER () AS pages
+    FROM known WHERE CHOSEN
+) AS page
+WHERE place = 0 OR place * :most / pages > (place - 1) * :most / pages ORDER BY url
+"""
+_ANSWERING: Final = _SPREAD.replace(
+    "CHOSEN", f"run = :run AND state = {SETTLED} AND outcome = '{LISTED}' AND status IS NOT NULL"
+)
+_LOST: Final = _SPREAD.replace("CHOSEN", "published >= :last AND run <> :run")
+_PUBLISHED_EXAMPLES: Final = f"""
+SELECT url FROM known
+WHERE published >= :last AND (CASE WHEN run = :run AND state = {SETTLED} THEN outcome ELSE '' END)
+    @any(codes, text)
+ORDER BY url LIMIT :limit
+"""
+
+
+def failures(db: Database) -> Failures:
+    """See `ports.reads.FailuresOfRun`."""
+    given = {"run": db.run, "last": _last_or_never(db)}
+    return weigh(FailedUrl(*row[1:]) for rows in db.chunks(_FAILED, given) for row in rows)
+
+
+def answering_pages(db: Database, most: int) -> Sequence[Url]:
+    """See `ports.reads.AnsweringPages`."""
+    return [Url(row[0]) for row in db.all(_ANSWERING, {"run": db.run, "most": most})]
+
+
+def lost_pages(db: Database, most: int) -> Sequence[Url]:
+    """See `ports.reads.LostPages`."""
+    given = {"run": db.run, "last": _last_or_never(db), "most": most}
+    return [Url(row[0]) for row in db.all(_LOST, given)]
+
+
+def published_examples(db: Database, outcome_codes: Collection[str], limit: int) -> Sequence[Url]:
+    """See `ports.reads.PublishedExamples`."""
+    given = {"run": db.run, "last": _last_or_never(db), "codes": db.dialect.all_of(list(outcome_codes))}
+    return [Url(row[0]) for row in db.all(_PUBLISHED_EXAMPLES, given | {"limit": limit})]
+
+
+def _last_or_never(db: Database) -> int:
+    last = last_publication(db)
+    return _NEVER if last is None else last
+
+
 FAILING: Final = """
-SELECT p.id, p.outcome, p.failing, coalesce(p.published >= :last, false)
+SELECT p.id, p.outcome, p.failing, p.failing_run, coalesce(p.published >= :last, false)
 FROM page AS p JOIN url AS u ON u.id = p.id
 WHERE p.id > :after AND u.id > :after AND p.outcome @any(failures, text) AND u.run = :run
 AND NOT EXISTS (SELECT 1 FROM visit AS v WHERE v.id = p.id)
@@ -106,17 +163,29 @@ def mark_published(db: Database, published: PublicationRow, at: float) -> None:
     db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
 
 
+def run_time(db: Database) -> RunTime:
+    """When the current run judges what fails."""
+    if db.interval[0] != db.run:
+        starts = db.all("SELECT started FROM run WHERE number <= :run", {"run": db.run})
+        db.interval = (db.run, interval_of([at for (at,) in starts]))
+    return RunTime(db.now(), *db.interval)
+
+
 def keep_failing_pages(db: Database, keep_failing: float) -> None:
     """See `ports.Record.keep_failing`. `keep_failing`: seconds."""
     last = last_publication(db)
     if last is None:
         return
-    patience, now = patience_by_code(keep_failing), db.now()
+    patience, at = patience_by_code(keep_failing), run_time(db)
     given = {"run": db.run, "last": last, "failures": db.dialect.all_of(patience)}
     for rows in db.chunks(FAILING, given):
         decided = [
-            (number, before, patience[before].outcome(failing, now, is_published=bool(is_published)))
-            for number, before, failing, is_published in rows
+            (
+                number,
+                before,
+                patience[before].outcome(Failing.read(*first), at, is_published=bool(is_published)),
+            )
+            for number, before, *first, is_published in rows
         ]
         changed = [(number, outcome) for number, before, outcome in decided if outcome != before]
         if changed:

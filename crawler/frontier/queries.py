@@ -16,24 +16,33 @@ from crawler.frontier.rows import FACT_COLUMNS, of
 from crawler.frontier.schema import IN_SITEMAP
 from crawler.model.external import ExternalRow, external_of
 from crawler.model.facts import Entry
-from crawler.model.lease import Prior
 from crawler.model.ledger import LedgerHead, LedgerRow
-from crawler.model.outcome import Failed, Kept, Listed
-from crawler.model.reasons import SeedKind
-from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow, Tallies
+from crawler.model.outcome import Kept, Listed, Unlisted
+from crawler.model.reasons import SeedKind, Source, Why
+from crawler.model.rows import (
+    EdgeRow,
+    HostRow,
+    InPattern,
+    PageRow,
+    PublicationRow,
+    RunRow,
+    Tallies,
+    UrlRecord,
+)
 from crawler.model.run import Run
 from crawler.model.seed import Seed
 from crawler.model.serialise import facts_of, lastmod_of, moment, outcome_of
-from crawler.model.survey import Balance, Survey
-from crawler.model.url_record import InPattern, UrlRecord
-from crawler.model.visit import Visit
+from crawler.model.survey import Balance, LinkingPages, Survey
+from crawler.model.visit import Prior, Visit
 from crawler.parse.url import Url
 from crawler.ports.reads import MOST_HOSTS
-from crawler.rules.record import HELD, LEASED, LISTED, QUEUED, SETTLED, WAITING
+from crawler.rules.record import DAY, HELD, LEASED, LISTED, QUEUED, SETTLED, WAITING
 
 _STATES: Final = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
 
+PAGE_FACTS: Final = 6  # from the title on
 EXTERNAL: Final = len(ExternalRow._fields)
+_BY_SITE: Final = {Source.PAGE.value, Source.SITEMAP.value}
 _SEEDS: Final = {kind.value: Seed(kind) for kind in SeedKind}
 
 RECORD: Final = f"""
@@ -47,16 +56,19 @@ LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
 PAGES: Final = f"""
 SELECT u.id, u.url, u.run, CASE WHEN u.state = {SETTLED} THEN u.outcome ELSE '' END, u.detail,
        CASE WHEN u.attempts > 0
-           THEN u.status END, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.content,
-       s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.rendering, {of("x", ExternalRow._fields)}
+           THEN u.status END, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.version,
+       s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.barred, u.rendering,
+       {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 """
 
 SUSPECTS: Final = f"""
-SELECT u.id, u.run, u.outcome, u.was, s.kind, u.rendering, {of("x", ExternalRow._fields)}
+SELECT u.id, u.run, u.outcome, u.detail, u.was, s.kind, u.barred, u.rendering, {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 WHERE u.run = :run AND u.state = {SETTLED} AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
-AND (u.outcome <> '{LISTED}' OR s.kind > 0 OR u.rendering IS NOT NULL)
+AND (
+    u.outcome <> '{LISTED}' OR s.kind > 0 OR u.rendering IS NOT NULL OR u.barred IS NOT NULL OR u.detail <> ''
+)
 """
 
 OF_SITEMAP: Final = f"run = :run AND state = {SETTLED} AND {IN_SITEMAP}"
@@ -133,13 +145,15 @@ EDGE_ROWS: Final = Stream(
     f"""
 SELECT u.id, u.url, u.links, u.named, CASE WHEN u.outcome = 'moved' THEN u.detail END, u.canonical
 FROM known AS u
-WHERE u.run = :run AND u.state = {SETTLED}
+WHERE u.run = :run AND u.state = {SETTLED} AND u.url < :below
     AND (u.links IS NOT NULL OR u.outcome = 'moved' OR u.canonical IS NOT NULL)
 """,
     place=1,
 )
 SUSPECT_ROWS: Final = Stream(SUSPECTS, "u.id")
-ENTRIES: Final = Stream(f"SELECT u.url, u.lastmod FROM known AS u WHERE u.url < :below AND {OF_SITEMAP}")
+ENTRIES: Final = Stream(
+    f"SELECT u.url, u.lastmod, u.source FROM known AS u WHERE u.url < :below AND {OF_SITEMAP}"
+)
 KNOWN_HERE: Final = Stream(
     "SELECT u.url FROM known AS u WHERE u.run = :run AND u.outcome IS DISTINCT FROM 'unlisted:offsite'"
 )
@@ -148,9 +162,10 @@ _IDS: Final = "SELECT url, id FROM url WHERE @key @any(keys, key)"
 _ROWS_OF: Final = f"{PAGES} WHERE u.id @any(ids)"
 _RECORD_OF: Final = f"{RECORD} WHERE u.@key @any(keys, key)"
 _LINKING: Final = """
-SELECT count(DISTINCT u.id) FROM url AS u JOIN page AS p ON p.id = u.id @each(p.links)
-WHERE u.run = :run AND @place > coalesce(p.named, 0)
-AND abs(j.value) = (SELECT id FROM url WHERE @key @any(keys, key))
+SELECT url, count(*) OVER () FROM (SELECT DISTINCT u.url
+    FROM url AS u JOIN page AS p ON p.id = u.id @each(p.links)
+    WHERE u.run = :run AND u.id <> :number AND @place > coalesce(p.named, 0) AND abs(j.value) = :number
+) AS linking ORDER BY url LIMIT :most
 """
 # The origin of a detail that is a URL: the part before the first slash of its path.
 _CANONICAL_ORIGINS: Final = f"""
@@ -184,9 +199,7 @@ def url_record(url: Url, row: Mapping[str, Any]) -> UrlRecord:
 def page(row: tuple[Any, ...]) -> PageRow:
     """A row of `PAGES`."""
     of_page, answer = row[:-EXTERNAL], external_of(row[-EXTERNAL:])
-    number, url, run, outcome, detail, *known, kind, name, nested, title, essence, size, took, rendered = (
-        of_page
-    )
+    number, url, run, outcome, detail, *known, kind, name, nested = of_page[:-PAGE_FACTS]
     seed = None if kind is None else Seed(SeedKind(kind), name, nested)
     return PageRow._make(
         (
@@ -197,11 +210,7 @@ def page(row: tuple[Any, ...]) -> PageRow:
             detail or "",
             *known,
             seed,
-            title,
-            essence,
-            size,
-            took,
-            rendered,
+            *of_page[-PAGE_FACTS:],
             answer,
         )
     )
@@ -209,16 +218,28 @@ def page(row: tuple[Any, ...]) -> PageRow:
 
 def suspect(row: tuple[Any, ...]) -> PageRow:
     """A row of `SUSPECTS`."""
-    number, run, outcome, was, kind, rendered, *answer = row
+    number, run, outcome, detail, was, kind, barred, rendered, *answer = row
     seed = None if kind is None else _SEEDS[kind]
     answered = external_of(answer)
-    return PageRow(number, Url(""), run, outcome, was=was, seed=seed, rendering=rendered, external=answered)
+    return PageRow(
+        number,
+        Url(""),
+        run,
+        outcome,
+        detail or "",
+        was=was,
+        seed=seed,
+        barred=barred,
+        rendering=rendered,
+        external=answered,
+    )
 
 
 def entry(row: tuple[Any, ...]) -> Entry:
-    """A row of a URL and its date."""
-    url, at = row
-    return Entry(Url(url), moment(at))
+    """A row of a URL, its date and the source of that."""
+    url, at, source = row
+    is_day = at is not None and at % DAY == 0 and source in _BY_SITE
+    return Entry(Url(url), moment(at), is_day=is_day)
 
 
 def ledger_row(row: tuple[Any, ...]) -> LedgerRow:
@@ -234,13 +255,15 @@ def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prio
     """
     known = facts_of(facts)
     ended = outcome_of(outcome, detail, known.lastmod if known else None)
-    # A page that failed has no validators.
-    return Prior(ended, known) if known and ended and not isinstance(ended, Failed | Kept) else None
+    if known is None or ended is None:
+        return None
+    # What the site shows for a nonexistent page may have changed since.
+    return None if isinstance(ended, Unlisted) and ended.why is Why.SOFT_404 else Prior(ended, known)
 
 
 def tallies(db: Database) -> Tallies:
     """See `ports.reads.ListedTallies`."""
-    statements = (_UNDATED, *(_REPEATED.replace("TEXT", text) for text in ("content", "title")))
+    statements = (_UNDATED, *(_REPEATED.replace("TEXT", text) for text in ("version", "title")))
     counts = [db.all(statement, {"run": db.run})[0] for statement in statements]
     return Tallies._make(int(number) for row in counts for number in row)
 
@@ -298,8 +321,11 @@ def urls(rows: Iterable[tuple[Any, ...]]) -> list[Url]:
 
 def run(db: Database) -> Run | None:
     """See `ports.reads.NewestRun`."""
-    row = db.one_or_none("SELECT number, started, status FROM run WHERE number = :run", {"run": db.run})
-    return Run(row[0], row[1], complete=row[2] in ("complete", "concluded", "refused")) if row else None
+    row = db.one_or_none(
+        "SELECT number, started, status, ended FROM run WHERE number = :run", {"run": db.run}
+    )
+    done = ("complete", "concluded", "refused")
+    return Run(row[0], row[1], complete=row[2] in done, ended=row[3] is not None) if row else None
 
 
 def balance(db: Database) -> Balance:
@@ -331,9 +357,16 @@ def record(db: Database, url: Url) -> UrlRecord | None:
     return url_record(url, row) if row else None
 
 
-def count_linking(db: Database, url: Url) -> int:
-    """See `ports.reads.CountLinking`."""
-    return db.count(_LINKING, {"keys": db.dialect.keys([url]), "run": db.run})
+def number_of(db: Database, url: Url) -> int:
+    """See `ports.reads.NumberOf`."""
+    return next((row[1] for row in db.all(_IDS, {"keys": db.dialect.keys([url])})), 0)
+
+
+def linking(db: Database, url: Url, most: int) -> LinkingPages:
+    """See `ports.reads.Linking`."""
+    number = number_of(db, url)
+    rows = db.all(_LINKING, {"number": number, "run": db.run, "most": most}) if number else []
+    return LinkingPages(rows[0][1], urls(rows)) if rows else LinkingPages()
 
 
 def rows_of(db: Database, ids: Sequence[int]) -> Mapping[int, PageRow]:

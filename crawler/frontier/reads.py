@@ -20,6 +20,7 @@ from crawler.frontier import (
     queries,
     runs,
     seeds,
+    waits,
 )
 from crawler.frontier.database import Database
 from crawler.parse.url import Url
@@ -32,6 +33,11 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.ExitOfRun: runs.exit_of_run,
     reads.LastPublication: publications.newest,
     reads.PublishedOutcomes: publications.published_outcomes,
+    reads.FailuresOfRun: publications.failures,
+    reads.AnsweringPages: publications.answering_pages,
+    reads.LostPages: publications.lost_pages,
+    reads.PublishedExamples: publications.published_examples,
+    reads.Waits: waits.waits,
     reads.RunBalance: queries.balance,
     reads.SiteSurvey: queries.survey,
     reads.ListedTallies: queries.tallies,
@@ -39,23 +45,27 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.BusiestHosts: queries.host_rows,
     reads.TrapsOfRun: patterns.stored_traps,
     reads.RecordOf: queries.record,
-    reads.CountLinking: queries.count_linking,
+    reads.NumberOf: queries.number_of,
+    reads.Linking: queries.linking,
     reads.FirstStart: runs.first_start,
     reads.LastAnswered: queries.last_answered,
     reads.Examples: queries.examples,
     reads.Filtered: discovery.list_filtered,
     reads.DateEvidence: dates.evidence,
+    reads.IsReadAnew: dates.is_read_anew,
     reads.SameContentGroups: duplicates.same_content,
+    reads.CopiesBelow: duplicates.copies_below,
+    reads.PagesWithContent: duplicates.pages_with_content,
     reads.PagesOf: queries.rows_of,
     reads.FeaturesOf: features.read_of,
     reads.CommonUrls: features.common_urls,
     reads.LedgerState: queries.ledger,
-    reads.CountDueLinks: externals.count_due_links,
+    reads.DueLinks: externals.due_links,
     reads.ExternalAnswer: externals.external,
     reads.CountAnswers: externals.count_answers,
 }
 
-# Without links that are due, which are read in another order, and edges, whose ids are looked up.
+# Without edges, whose ids are looked up.
 STREAMS: Final[Mapping[type[reads.RowKind[Any]], tuple[queries.Stream, Callable[[tuple[Any, ...]], Any]]]] = {
     reads.ListedEntries: (queries.ENTRIES, queries.entry),
     reads.AllUrls: (queries.KNOWN_HERE, lambda row: Url(row[0])),

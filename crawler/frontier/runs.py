@@ -12,24 +12,25 @@ from typing import Final, NamedTuple, TypeVar
 from crawler.errors import ConfigError, Exit, StateBusy
 from crawler.frontier import queries
 from crawler.frontier.database import Database
+from crawler.frontier.hosts import HostTable
 from crawler.frontier.members import Members
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.visits import move
-from crawler.model.note import Note
+from crawler.model.note import LIMITS, Note
 from crawler.model.run import Run, SessionEnd, Terms
 from crawler.parse.url import Url
-from crawler.rules.record import LEASED, QUEUED, SETTLED
+from crawler.rules.record import LEASED, QUEUED, SETTLED, averted
 
 T = TypeVar("T")
 
 UNFINISHED: Final = ("crawling", "complete")
 
-ROBOTS_DOWN: Final = f"""
+_AGAIN: Final = f"""
 SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL
     FROM page AS p JOIN known AS u ON u.id = p.id
-WHERE p.outcome IN ('unlisted:robots-down', 'kept:robots-down')
-AND u.run = :run AND u.state = {SETTLED} AND u.host IS NOT NULL
-"""
+WHERE u.run = :run AND u.state = {SETTLED} AND u.host IS NOT NULL AND p.outcome"""
+ROBOTS_DOWN: Final = f"{_AGAIN} IN ('unlisted:robots-down', 'kept:robots-down')"
+BY_LIMIT: Final = f"{_AGAIN} @any(codes, text)"
 
 WORKED: Final = """
 UPDATE member SET seconds = @greatest(seconds, :seconds), requests = @greatest(requests, :requests),
@@ -87,6 +88,10 @@ SELECT value FROM note WHERE key = :key
 AND run = (SELECT max(number) FROM run WHERE status = 'concluded' AND number < :run)
 """
 
+RECALL_EARLIER: Final = """
+SELECT value FROM note WHERE key = :key AND run < :run ORDER BY run DESC LIMIT 1
+"""
+
 REMEMBER: Final = """
 INSERT INTO note (run, key, value) VALUES (:run, :key, :value) ON CONFLICT (run, key) DO UPDATE
     SET value = excluded.value
@@ -121,8 +126,8 @@ class _Last(NamedTuple):
 class RunTable:
     """The rows of runs."""
 
-    def __init__(self, db: Database, members: Members, seeds: SeedTable) -> None:
-        self._db, self._members, self._seeds = db, members, seeds
+    def __init__(self, db: Database, members: Members, seeds: SeedTable, hosts: HostTable) -> None:
+        self._db, self._members, self._seeds, self._hosts = db, members, seeds, hosts
 
     def begin(self, fingerprint: str, reading: str, terms: Terms) -> Run | None:
         """See `ports.Runs.begin`.
@@ -173,19 +178,28 @@ class RunTable:
     def _resume(self, last: "_Last", reading: str, terms: Terms) -> Run:
         self._db.run = last.number
         self._wake()
-        self._sit(terms)
-        self._db.do(RETURN)
         if last.status == "crawling":
             move(self._db, self._db.all(ROBOTS_DOWN, {"run": last.number}))
             self._seeds.reopen()
+        if self._reopen(terms) and last.status == "complete":
+            last = last._replace(status="crawling")
+            self._db.do("UPDATE run SET status = 'crawling' WHERE number = :run", {"run": last.number})
+        self._sit(terms)
+        self._db.do(RETURN)
         run = self._as_member(last, reading, terms)
         self._members.take_leadership()
         return run
 
+    def _reopen(self, terms: Terms) -> int:
+        """Opens what failed by a limit that is larger now; how many pages and seeds."""
+        codes = averted(self.recall(LIMITS), terms.limits)
+        if not codes:
+            return 0
+        given = {"run": self._db.run, "codes": self._db.dialect.all_of(sorted(codes))}
+        return move(self._db, self._db.all(BY_LIMIT, given)) + self._seeds.reopen(failed=True)
+
     def _as_member(self, last: "_Last", reading: str, terms: Terms) -> Run:
-        self._note_key(terms)
-        self._db.since = self._trusted_since(reading)
-        self._members.join()
+        self._settle_in(reading, terms)
         is_complete = last.status == "complete"
         return Run(last.number, last.started, resumed=True, complete=is_complete, succeeded=last.succeeded)
 
@@ -199,21 +213,23 @@ class RunTable:
         row = {"number": number, "fingerprint": fingerprint, "reading": reading, "started": started}
         self._db.do(BEGIN, row | {"succeeded": succeeded})
         self._sit(terms)
-        self._note_key(terms)
-        self._db.since = self._trusted_since(reading)
-        self._members.join()
+        self._settle_in(reading, terms)
         self._members.take_leadership()
         return Run(number, started, succeeded=succeeded)
+
+    def _settle_in(self, reading: str, terms: Terms) -> None:
+        if terms.key:
+            self._db.do(ADD_KEY, {"run": self._db.run, "key": terms.key})
+        self._hosts.ask_as(terms.asked_as)
+        self._db.since = self._trusted_since(reading)
+        self._members.join()
 
     def _sit(self, terms: Terms) -> None:
         """Begin a sitting: the limits count until no member is at work."""
         deadline = None if terms.max_time is None else self._db.now() + terms.max_time
         sitting = {"terms": json.dumps(dict(terms.settings)), "budget": terms.max_pages, "deadline": deadline}
         self._db.do(SITTING, sitting | {"run": self._db.run})
-
-    def _note_key(self, terms: Terms) -> None:
-        if terms.key:
-            self._db.do(ADD_KEY, {"run": self._db.run, "key": terms.key})
+        self.remember(LIMITS, terms.limits)
 
     def _wake(self) -> None:
         """Clear what hosts were waiting for: no other member is at work."""
@@ -221,6 +237,7 @@ class RunTable:
             "UPDATE host SET robots_leased_until = 0, next = @least(next, :latest)",
             {"latest": self._db.now() + 3600.0},
         )
+        self._hosts.slow_down()
         # A failure is kept while these members work; the next ones try again.
         self._db.do("UPDATE host SET robots_read_at = NULL WHERE robots IN ('down', 'unreachable')")
 
@@ -272,7 +289,13 @@ class RunTable:
 
     def recall(self, note: Note[T], *, published: bool = False) -> T:
         """See `ports.Runs.recall`."""
-        statement = RECALL_PUBLISHED if published else RECALL
+        return self._note(RECALL_PUBLISHED if published else RECALL, note)
+
+    def recall_earlier(self, note: Note[T]) -> T:
+        """See `ports.Runs.recall_earlier`."""
+        return self._note(RECALL_EARLIER, note)
+
+    def _note(self, statement: str, note: Note[T]) -> T:
         row = self._db.one_or_none(statement, {"run": self._db.run, "key": note.key})
         return note.read(row[0]) if row else note.absent
 

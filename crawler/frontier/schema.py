@@ -27,11 +27,14 @@ _FACTS: Final = "".join(
     f"    {name} {'@text' if kind == 'text' else kind},\n" for name, kind in FACT_TYPES.items()
 )
 
+# What is compared with earlier runs: the content, or the bytes where no question needs the content.
+VERSION_OF: Final = "coalesce(p.content, '=' || p.digest)"
+
 KNOWN: Final = f"""
 CREATE VIEW known AS
 SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
     p.settled, p.failing, p.dated_lastmod, p.dated_header, p.was_lastmod, p.facts_run, p.published, p.named,
-    p.outcome, p.detail, {", ".join(f"p.{name}" for name in FACT_TYPES)},
+    p.outcome, p.detail, {", ".join(f"p.{name}" for name in FACT_TYPES)}, {VERSION_OF} AS version,
     p.published_content, p.dated_content, p.was, p.submitted, p.links
 FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
 """
@@ -47,6 +50,7 @@ CREATE TABLE run (
     round integer NOT NULL DEFAULT 0,            -- number of rounds so far
     leader bigint,                               -- the member that is the leader
     max_depth bigint,                            -- visits up to this depth may be leased
+    level integer,                               -- of a poor site: levels so far; NULL: it has none
     -- how often patterns were closed: what members remember of them is void
     closings integer NOT NULL DEFAULT 0,
     -- JSON object: digests of what members must agree on, by setting
@@ -93,7 +97,8 @@ CREATE TABLE host (
     robots_read_at double precision,
     robots @text,                                -- rules, none or down
     robots_text @bytes,
-    robots_detail @text
+    robots_detail @text,
+    robots_asked_as @text                        -- digest of the user agent and the credentials
 ) @often_updated;
 CREATE TABLE seed (                              -- sources of URLs other than links
     id @identity,
@@ -108,39 +113,39 @@ CREATE TABLE seed (                              -- sources of URLs other than l
     entries bigint NOT NULL DEFAULT 0,           -- number of URLs in it
     passed bigint NOT NULL DEFAULT 0,            -- number of its sitemaps skipped because of the limit
     failing double precision,                    -- time of the first failure since it was last read
+    failing_run integer,                         -- the run of that failure
     may_pass boolean,                            -- it failed temporarily in this run
     UNIQUE (kind, name)
 );
 CREATE TABLE trap (                              -- patterns of URLs that may be crawler traps (`rounds`)
     id @identity,
     run integer NOT NULL,
-    -- id of its family; NULL: a family itself, or a trap obvious from a URL
-    family bigint,
     kind @text NOT NULL,
     pattern @text NOT NULL,
     -- for URLs that are canonical or redirect targets of other pages
     named boolean NOT NULL DEFAULT false,
-    bare @key_type,                              -- of a family: the key of its path without a query
+    bare @key_type,                              -- of a query: the key of its path without it
     example @text,
-    batch integer NOT NULL DEFAULT 0,            -- pages to fetch before the pattern is continued or closed
-    batch_left integer NOT NULL DEFAULT 0,       -- those of the batch that are still to be fetched
+    size integer NOT NULL DEFAULT 0,             -- pages of its current sample
+    size_left integer NOT NULL DEFAULT 0,        -- those of them that are still to be fetched
     fetched integer NOT NULL DEFAULT 0,          -- pages fetched in rounds so far
-    batch_round integer NOT NULL DEFAULT 0,      -- the round in which the batch was released
-    proven boolean NOT NULL DEFAULT false,       -- a batch had enough new content
-    closed boolean NOT NULL DEFAULT false,       -- a batch had too little new content
+    sample_round integer NOT NULL DEFAULT 0,     -- the round after which the sample began
+    dry integer NOT NULL DEFAULT 0,              -- samples in a row that brought nothing new
+    proven boolean NOT NULL DEFAULT false,       -- a sample brought something new
+    closed boolean NOT NULL DEFAULT false,       -- its other URLs are not fetched
     longest integer NOT NULL DEFAULT 0,          -- length of its longest URL, in characters
     longest_before integer NOT NULL DEFAULT 0,   -- the same before the last round
     rounds_growing integer NOT NULL DEFAULT 0,   -- consecutive rounds in which that length grew
     UNIQUE (run, pattern, named)
 ) @often_updated;
-CREATE INDEX trap_ripe ON trap (run) WHERE NOT closed AND batch_left <= 0;
-CREATE INDEX trap_members ON trap (family) WHERE family IS NOT NULL;
+CREATE INDEX trap_ripe ON trap (run) WHERE NOT closed AND size_left <= 0;
 CREATE TABLE url (
     id @number,
     host bigint,                                 -- NULL: not to be requested
     via bigint,                                  -- the first page that linked to it
     -- the first seed, by kind and id, that contains it; NULL: found by links only
     seed bigint,
+    sitemap_date bigint,                         -- the latest date that sitemaps of the site give it
     trap bigint,                                 -- the pattern that it belongs to
     sample bigint,                               -- its position in the pattern: a hash of the URL
     run integer NOT NULL,                        -- the last run that found it
@@ -160,6 +165,8 @@ CREATE TABLE visit (                             -- open work only
     due double precision,                        -- waiting: when it is due; leased: when the lease expires
     trap bigint,
     sample bigint,
+    -- of a held URL: how many held links of the same page precede it; -1: not counted yet
+    rank integer NOT NULL DEFAULT -1,
     depth integer NOT NULL,
     -- {HELD} held for a round, {QUEUED} queued, {WAITING} waiting, {LEASED} leased
     state smallint NOT NULL,
@@ -171,11 +178,12 @@ CREATE TABLE visit (                             -- open work only
 ) @emptied_often;
 CREATE INDEX visit_due ON visit (host, reopened, depth, id) WHERE state = {QUEUED};
 CREATE INDEX visit_out ON visit (due) WHERE state IN ({WAITING}, {LEASED});
-CREATE INDEX visit_held ON visit (trap, sample) WHERE state = {HELD};
+CREATE INDEX visit_held ON visit (trap, rank, sample) WHERE state = {HELD};
 CREATE TABLE page (
     id @number,
     settled double precision,
     failing double precision,                    -- time of the first failure since the last response
+    failing_run integer,                         -- the run of that failure
     dated_lastmod bigint,                        -- the date of `dated_content`
     dated_header bigint,                         -- Last-Modified when that content was last published
     was_lastmod bigint,
@@ -186,8 +194,8 @@ CREATE TABLE page (
     named integer,
     outcome @text,
     detail @text,
-{_FACTS}    published_content @text,             -- fingerprint in the last published run that listed the page
-    dated_content @text,                         -- the last fingerprint whose date is known
+{_FACTS}    published_content @text,             -- version in the last published run that listed the page
+    dated_content @text,                         -- the last version whose date is known
     was @text,                                   -- the outcome in the previous run
     -- content@lastmod that search engines were told last; NULL: not told
     submitted @text,
@@ -254,7 +262,8 @@ SELECT u.id, u.url, u.run, CASE WHEN w.id IS NULL THEN p.outcome ELSE 'open' END
     CASE WHEN w.id IS NULL THEN p.detail END AS detail, p.status, p.title, p.type, p.bytes, p.took,
     @time(p.lastmod) AS lastmod, p.source, u.depth, v.url AS via,
     CASE s.kind WHEN 0 THEN 'start' WHEN 1 THEN 'input' WHEN 2 THEN s.name END AS seed,
-    p.content, p.canonical, p.was, @time(p.was_lastmod) AS was_lastmod, @time(p.settled) AS settled
+    {VERSION_OF} AS content, p.canonical, p.was, @time(p.was_lastmod) AS was_lastmod,
+    @time(p.settled) AS settled
 FROM url AS u LEFT JOIN visit AS w ON w.id = u.id LEFT JOIN page AS p ON p.id = u.id
 LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed;
 CREATE VIEW external_links AS

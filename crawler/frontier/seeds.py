@@ -3,16 +3,18 @@
 `app/seeding` reads sitemaps; `discovery` adds their URLs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from crawler.frontier.database import Database
-from crawler.frontier.publications import last_publication
+from crawler.frontier.publications import last_publication, run_time
 from crawler.frontier.rows import FoundRow
 from crawler.frontier.schema import IN_SITEMAP
 from crawler.frontier.visits import MovedVisit, move
 from crawler.model.reasons import SeedKind, SeedOutcome
 from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.serialise import seconds
 from crawler.model.survey import SitemapCounts
 from crawler.parse.url import Url
 from crawler.rules.record import HELD, QUEUED, SETTLED
@@ -26,14 +28,17 @@ _SETTLE: Final = """
 UPDATE seed SET settled = :now, outcome = :outcome, detail = :detail, entries = :entries, passed = :passed,
     failing = CASE WHEN :may_pass THEN CASE WHEN failing < :now THEN failing ELSE :now END WHEN NOT :read
         THEN failing END,
+    failing_run = CASE WHEN :may_pass THEN coalesce(failing_run, :run) WHEN NOT :read THEN failing_run END,
     may_pass = :may_pass
 WHERE id = :id
 """
-_BELOW: Final = """
+# Seconds for which a seed has been failing, as `RunTime.lasted`.
+_LASTED: Final = "@least(:now - s.failing, (:run - s.failing_run + 1) * :interval)"
+_BELOW: Final = f"""
 SELECT kind, name, depth FROM seed WHERE parent = :id AND run < :run
-AND :keep > coalesce((SELECT :now - failing FROM seed WHERE id = :id), 0) ORDER BY id
+AND :keep > coalesce((SELECT {_LASTED} FROM seed AS s WHERE s.id = :id), 0) ORDER BY id
 """
-_REOPEN: Final = "UPDATE seed SET settled = NULL, outcome = NULL WHERE run = :run AND outcome = :outcome"
+_REOPEN: Final = "UPDATE seed SET settled = NULL, outcome = NULL WHERE run = :run AND {}"
 _SITEMAPS: Final = """
 SELECT coalesce(outcome, 'open'), count(*), sum(passed) FROM seed WHERE run = :run AND kind = 2 GROUP BY 1
 """
@@ -56,9 +61,9 @@ ON CONFLICT (kind, name) DO UPDATE SET
 _LEFT_OUT: Final = f"SELECT count(*) FROM (SELECT DISTINCT kind, name {_NEW}) AS skipped"
 
 # The published URLs of seeds that fail temporarily.
-_NAMED_BEFORE: Final = """
+_NAMED_BEFORE: Final = f"""
 SELECT s.kind, s.name, s.depth, u.url FROM seed AS s JOIN known AS u ON u.seed = s.id
-WHERE u.run < :run AND u.published >= :last AND s.run = :run AND s.may_pass AND :now - s.failing < :keep
+WHERE u.run < :run AND u.published >= :last AND s.run = :run AND s.may_pass AND {_LASTED} < :keep
 ORDER BY s.id, u.id
 """
 
@@ -68,6 +73,11 @@ _SEEDED: Final = """
 UPDATE url SET seed = :seed WHERE @key @any(keys, key) AND run = :run
 AND (seed IS NULL OR (SELECT s.kind > :kind OR (s.kind = :kind AND s.id > :seed)
     FROM seed AS s WHERE s.id = url.seed))
+"""
+
+_DATED: Final = """
+UPDATE url SET sitemap_date = r.at FROM @rows(@key, at)
+WHERE url.@key = r.@key AND url.run = :run AND coalesce(url.sitemap_date < r.at, true)
 """
 
 # Its depth is 0.
@@ -131,9 +141,9 @@ class SeedTable:
         self._db.do(
             _SETTLE,
             {
-                "id": number, "now": self._db.now(), "outcome": read.outcome.value, "detail": read.detail,
-                "entries": read.entries, "passed": passed, "may_pass": read.may_pass,
-                "read": read.outcome is SeedOutcome.READ,
+                "id": number, "now": self._db.now(), "run": self._db.run, "outcome": read.outcome.value,
+                "detail": read.detail, "entries": read.entries, "passed": passed,
+                "may_pass": read.may_pass, "read": read.outcome is SeedOutcome.READ,
             },
         )  # fmt: skip
         return passed
@@ -142,7 +152,7 @@ class SeedTable:
         """The sitemaps that an index listed in earlier runs, still read while it fails temporarily."""
         if not read.may_pass:
             return []
-        given = {"id": number, "run": self._db.run, "now": self._db.now(), "keep": self._keep_failing}
+        given = {"id": number, "keep": self._keep_failing} | run_time(self._db)._asdict()
         return [_seed(*row) for row in self._db.all(_BELOW, given)]
 
     def pages_of_failing_seeds(self) -> list[tuple[Seed, list[Url]]]:
@@ -150,15 +160,18 @@ class SeedTable:
         last = last_publication(self._db)
         if last is None:
             return []
-        given = {"run": self._db.run, "now": self._db.now(), "keep": self._keep_failing, "last": last}
+        given = {"keep": self._keep_failing, "last": last} | run_time(self._db)._asdict()
         found = dict[Seed, list[Url]]()
         for *seed, url in self._db.all(_NAMED_BEFORE, given):
             found.setdefault(_seed(*seed), []).append(Url(url))
         return list(found.items())
 
-    def reopen(self) -> None:
-        """Reopen sitemaps that were not read because a robots.txt was unreachable."""
-        self._db.do(_REOPEN, {"run": self._db.run, "outcome": SeedOutcome.ROBOTS_DOWN.value})
+    def reopen(self, *, failed: bool = False) -> int:
+        """Reopen sitemaps that were not read because a robots.txt was unreachable; `failed`: for any reason
+        that may pass. How many.
+        """
+        which = "may_pass" if failed else f"outcome = '{SeedOutcome.ROBOTS_DOWN.value}'"
+        return self._db.do(_REOPEN.format(which), {"run": self._db.run})
 
     def id(self, seed: Seed) -> int:
         """The number of a seed, which is added to this run if it is new."""
@@ -177,6 +190,12 @@ class SeedTable:
             changed = [(one.id, one.host, one.trap, one.sample) for one in moved]
             self._db.do_rows(_REQUEUE, ("id", "host", "trap", "sample"), changed)
         return move(self._db, moved)
+
+    def store_dates(self, dates: Mapping[Url, datetime]) -> None:
+        """Store the dates that a seed gives to known URLs; of several, the latest."""
+        key, dialect = self._db.dialect.column, self._db.dialect
+        rows = [(dialect.key_of(url), seconds(at)) for url, at in dates.items()]
+        self._db.do(_DATED, dialect.given((key, "at"), rows) | {"run": self._db.run})
 
     def _given(self, seeds: Sequence[Seed]) -> dict[str, object]:
         rows = [(seed.kind.value, seed.name, seed.depth) for seed in seeds]

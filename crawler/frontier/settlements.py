@@ -15,17 +15,18 @@ from crawler.frontier.hosts import HostTable
 from crawler.frontier.leases import Leases
 from crawler.frontier.links import link_ids, settled_numbers
 from crawler.frontier.patterns import PatternTable
+from crawler.frontier.publications import run_time
 from crawler.frontier.rows import FACT_COLUMNS
-from crawler.model.lease import Lease
 from crawler.model.outcome import Failed, Kept, Later, code
 from crawler.model.serialise import detail_of, plain_facts
 from crawler.model.settlement import Settled, Settlement
-from crawler.model.visit import Link
+from crawler.model.visit import Lease, Link
 from crawler.parse.url import Url, origin
-from crawler.rules.record import LEASED, WAITING, failing_since, keep_for, stays_known
+from crawler.rules.record import LEASED, WAITING, Failing, RunTime, keep_for
 
 LIVE: Final = f"""
-SELECT v.id, v.attempts, p.failing, p.published
+SELECT v.id, v.attempts, v.trap IS NOT NULL, EXISTS (SELECT 1 FROM feature AS f WHERE f.id = v.id),
+    p.failing, p.failing_run, p.published
     FROM @rows(id, token) JOIN visit AS v ON v.id = r.id AND v.token = r.token
 LEFT JOIN page AS p ON p.id = v.id WHERE v.state = {LEASED} ORDER BY v.id @lock(v)
 """
@@ -43,8 +44,12 @@ AND (u.run < :run OR {MAY_CHANGE} OR u.trap IS NOT NULL OR p.outcome IN ('moved'
 
 _ANSWER: Final = ("status", "etag", "modified")
 """After a transient failure, the facts of the last successful response are kept, but for these."""
-_OUTCOME: Final = ("id", "outcome", "detail", "settled", "attempts", "failing", "published")
+_OUTCOME: Final = ("id", "outcome", "detail", "settled", "attempts", "failing", "failing_run", "published")
 _LINKS: Final = ("links", "named")
+_FAILED: Final = (*_OUTCOME, *_ANSWER)
+_AS_IT_WAS: Final = (*_OUTCOME, "facts_run")
+_UNCHANGED: Final = (*_AS_IT_WAS, *FACT_COLUMNS)
+_READ: Final = (*_UNCHANGED, *_LINKS)
 
 
 class _Live(NamedTuple):
@@ -52,7 +57,9 @@ class _Live(NamedTuple):
 
     id: int
     attempts: int
-    failing: float | None
+    is_patterned: bool
+    has_features: bool
+    failing: Failing | None
     published: int | None
 
 
@@ -84,12 +91,13 @@ class Settlements:
         live = [s for s in settlements if s.lease.id in held]
         pages = {s.lease.visit.url: s.lease.id for s in live}
         found = [visit for s in live for visit in s.found]
-        new, numbers = self._discovery.add_found(found, pages)
+        new, stored, numbers = self._discovery.add_found(found, pages)
         self._discovery.record_targets(found)
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
         if done:
             self._store(done, held, numbers)
+        self._discovery.count(stored, len(done))
         if late:
             self._db.do_rows(POSTPONE, ("id", "until"), late)
         return Settled(new, settled_numbers(settlements, held, numbers))
@@ -106,53 +114,49 @@ class Settlements:
     def _held(self, leases: Sequence[Lease]) -> Mapping[int, _Live]:
         """Those of these leases that are still held."""
         given = self._db.dialect.given(("id", "token"), [(lease.id, lease.token) for lease in leases])
-        return {row[0]: _Live._make(row) for row in self._db.packed(LIVE, given)}
+        rows = self._db.packed(LIVE, given)
+        return {row[0]: _Live._make((*row[:4], Failing.read(row[4], row[5]), row[6])) for row in rows}
 
     def _store(
         self, done: Sequence[Settlement], held: Mapping[int, _Live], numbers: Mapping[Url, int]
     ) -> None:
-        now = self._db.now()
+        at = run_time(self._db)
         rows = defaultdict[tuple[str, ...], list[list[Any]]](list)
         parsed = list[Settlement]()
         for s in done:
-            columns, values = self._row(s, held[s.lease.id], now)
-            if _LINKS[0] in columns:
+            columns, values = self._row(s, held[s.lease.id], at)
+            if columns is _READ:
                 values += self._leads(s, numbers)
                 parsed.append(s)
             rows[columns].append(values)
         for columns, group in rows.items():
             self._db.upsert("page", columns, group)
         if parsed:
-            features.store(self._db, parsed)
+            features.store(self._db, parsed, [s.lease.id for s in parsed if held[s.lease.id].has_features])
         self._db.do(DONE, {"ids": self._db.dialect.all_of(s.lease.id for s in done)})
         self._discovery.record_hops([s.lease.visit for s in done])
-        self._patterns.count([s.lease.id for s in done])
+        if patterned := [s.lease.id for s in done if held[s.lease.id].is_patterned]:
+            self._patterns.count(patterned)
         self._hosts.ease(_good_responses(done))
         self._leases.settle_unrequested(sum(not _was_requested(s) for s in done))
-        self._db.do(
-            "UPDATE member SET settled = settled + :done WHERE id = :id",
-            {"done": len(done), "id": self._db.member},
-        )
 
-    def _row(self, settlement: Settlement, stored: _Live, now: float) -> tuple[tuple[str, ...], list[Any]]:
+    def _row(self, settlement: Settlement, stored: _Live, at: RunTime) -> tuple[tuple[str, ...], list[Any]]:
         """The columns of `page` that change, and their values but for those of `_LINKS`."""
         verdict = settlement.verdict
         patience = keep_for(verdict.outcome, self._keep_failing)
         is_answered = verdict.facts is not None and not isinstance(verdict.outcome, Failed)
-        failing = failing_since(stored.failing, patience, now, answered=is_answered)
+        failing = at.failing(stored.failing, patience, answered=is_answered)
         published = stored.published if settlement.listable else None
         outcome = [
-            stored.id, code(verdict.outcome), detail_of(verdict.outcome) or None, now, stored.attempts,
-            failing, published,
+            stored.id, code(verdict.outcome), detail_of(verdict.outcome) or None, at.now, stored.attempts,
+            *(failing or (None, None)), published,
         ]  # fmt: skip
-        facts = plain_facts(verdict.facts)
-        if stays_known(stored.failing, patience, now):  # what is known of the page stays
-            return (*_OUTCOME, *_ANSWER), [*outcome, *facts[: len(_ANSWER)]]
+        if at.lasted(stored.failing) < patience:  # what is known of the page stays
+            return _FAILED, [*outcome, *plain_facts(verdict.facts)[: len(_ANSWER)]]
         if is_as_it_was(settlement):
-            return (*_OUTCOME, "facts_run"), [*outcome, self._db.run]
-        if verdict.unchanged:
-            return (*_OUTCOME, "facts_run", *FACT_COLUMNS), [*outcome, self._db.run, *facts]
-        return (*_OUTCOME, "facts_run", *FACT_COLUMNS, *_LINKS), [*outcome, self._db.run, *facts]
+            return _AS_IT_WAS, [*outcome, self._db.run]
+        columns = _UNCHANGED if verdict.unchanged else _READ
+        return columns, [*outcome, self._db.run, *plain_facts(verdict.facts)]
 
     def _leads(self, settlement: Settlement, numbers: Mapping[Url, int]) -> list[Any]:
         """The values of `_LINKS`."""

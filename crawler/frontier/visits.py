@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 from crawler.frontier.database import Database
 from crawler.rules.record import HELD, QUEUED, SETTLED
 
+ANY_DEPTH: Final = (1 << 31) - 1
+
 
 class MovedVisit(NamedTuple):
     """A URL that is to be visited, or is not to be visited any more."""
@@ -46,6 +48,18 @@ ON CONFLICT (id) DO UPDATE SET
     outcome = excluded.outcome, detail = excluded.detail, settled = coalesce(excluded.settled, page.settled),
     facts_run = NULL
 """
+
+_RELEASE: Final = f"UPDATE visit SET state = {QUEUED} WHERE id @any(ids)"
+_RELEASED: Final = "UPDATE url SET round = :round WHERE id @any(ids)"
+
+
+def release(db: Database, ids: Sequence[int], round_: int) -> int:
+    """Make held visits due, in a round; how many."""
+    if ids:
+        given = {"ids": db.dialect.all_of(ids)}
+        db.do(_RELEASE, given)
+        db.do(_RELEASED, given | {"round": round_})
+    return len(ids)
 
 
 def move(db: Database, moved: Sequence[Any], reopened: int = 0) -> int:

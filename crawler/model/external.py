@@ -33,12 +33,13 @@ class Answer(Reason):
     TRUNCATED = "broken:truncated", Cause.TRUNCATED.says
     PROTOCOL = "broken:protocol", Cause.PROTOCOL.says
     REFUSED = "unknown:refused", "refuses to tell a crawler (401, 403, 429, 451, 999 or 503 with Retry-After)"
+    WALL = "unknown:wall", "a firewall or bot check answered in its place"
     STATUS = "unknown:status", Cause.STATUS.says
     COOKIES = "unknown:cookies", "its redirects need cookies"
     SCHEME = "unknown:scheme", "redirects to something other than http"
     ROBOTS = "unknown:robots", "not requested: disallowed by robots.txt of its host"
     ROBOTS_DOWN = "unknown:robots-down", "not requested: robots.txt of its host could not be read"
-    ADDRESS = "unknown:address", "not requested: private address or blocked port (see --allow-address)"
+    ADDRESS = "unknown:address", "not requested: private address or blocked port (see allow-address)"
     SILENT = "unknown:silent", "not requested: its host stopped answering"
 
     @property
@@ -65,6 +66,7 @@ class DueLink(NamedTuple):
 
     id: int
     url: Url
+    checked: float = 0.0  # before: seconds since the epoch; 0: never
 
 
 class CheckedLink(NamedTuple):

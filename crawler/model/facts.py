@@ -15,13 +15,13 @@ from crawler.parse.url import ReceivedUrl, Url
 
 LONGEST_HEADER: Final = 1_024  # characters that are kept of a header field, such as an ETag
 LONGEST_LABEL: Final = 40  # characters that are kept of the code of a language version
+LONGEST_WATCHED: Final = 5_000  # characters, for a thousand pieces of text
 LAST_SECOND: Final = 253_402_300_799  # of the year 9999
 
 Moment = Annotated[float, Meta(ge=0, le=LAST_SECOND)]  # seconds since the epoch
 Date = Annotated[datetime, Meta(tz=True)]
-HeaderText = Annotated[
-    str, Meta(max_length=LONGEST_HEADER, pattern=r"\A[^\x00-\x08\x0a-\x1f\x7f]*\Z")
-]  # safe in a header field
+TEXT_PATTERN: Final = r"\A[^\x00-\x08\x0a-\x1f\x7f]*\Z"
+HeaderText = Annotated[str, Meta(max_length=LONGEST_HEADER, pattern=TEXT_PATTERN)]  # safe in a header field
 
 
 class Obstacle(Reason):
@@ -59,9 +59,11 @@ class Facts(NamedTuple):
     header: Date | None = None  # the credible date of Last-Modified
     fresh: bool = False  # that date is the time of the request
     stated: Date | None = None  # the credible date that the page states
-    # Fingerprint of the visible content; or a digest of the bytes, with the prefix =.
+    digest: HeaderText | None = None  # of the bytes of an HTML page
+    # Version of its visible content, if a question needs it: a fingerprint, since which only noise changed.
     content: HeaderText | None = None
-    unordered: HeaderText | None = None  # fingerprint of content and links, independent of their order
+    # Fingerprint of content and links, independent of their order; with `content`.
+    unordered: HeaderText | None = None
     variant: ReceivedUrl | None = None  # another URL of the page, from Content-Location
     obstacle: Obstacle | None = None
     title: HeaderText | None = None  # white space folded, cut to `html.LONGEST_TITLE`
@@ -70,6 +72,10 @@ class Facts(NamedTuple):
     took: Count | None = None  # milliseconds from the request to the last byte
     canonical: ReceivedUrl | None = None  # another URL that the page names as its canonical one
     rendering: Rendering | None = None  # if it needs scripts, and `--render` is on
+    until: Date | None = None  # when it stops being indexed (unavailable_after), if that is still to come
+    barred: HeaderText | None = None  # crawlers of other search engines that are not to index it
+    # What `rules.noise` watches of the text, if that changed in the last run.
+    watched: Annotated[str, Meta(max_length=LONGEST_WATCHED, pattern=TEXT_PATTERN)] | None = None
 
 
 LabelledUrl: TypeAlias = tuple[Annotated[str, Meta(max_length=LONGEST_LABEL, pattern=r"\A[!-~]*\Z")], Url]
@@ -103,3 +109,4 @@ class Entry(NamedTuple):
     url: Url
     lastmod: datetime | None = None
     extras: Extras | None = None
+    is_day: bool = False  # the page or a sitemap states a day without a time, read as midnight UTC

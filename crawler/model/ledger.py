@@ -13,7 +13,7 @@ from crawler.parse.url import Url
 class Mark(NamedTuple):
     """One version of a page, with the text form `content@date`."""
 
-    content: str  # a fingerprint, or a digest of the bytes (`parse.fingerprint.BYTES`); "" for none
+    content: str  # a fingerprint, or after = a digest of the bytes (`parse.fingerprint.BYTES`); "" for none
     date: int | None  # its lastmod, in seconds since the epoch
 
     @classmethod

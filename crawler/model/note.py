@@ -6,19 +6,20 @@ the state format. Data about pages and traps is not a note: it has tables of its
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
+from msgspec import Struct
 
 from crawler.model.external import ExternalCheck
+from crawler.model.survey import SiteHealth, VanishedPages
+from crawler.model.visit import MissingPage
 from crawler.parse.url import Url
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)  # no slots: a frozen generic cannot have them on 3.11
-class Note(Generic[T]):
+class Note(Struct, Generic[T], frozen=True):
     """One kind of note. Its text form is JSON, or the text itself."""
 
     key: str
@@ -45,6 +46,9 @@ WRITER: Final = Note[str]("writer", str, "")
 
 SETTINGS: Final = Note[Sequence[tuple[str, str]]]("settings", list[tuple[str, str]], ())
 """The settings of the run that are not the default: name and value, without secrets."""
+
+LIMITS: Final = Note[Mapping[str, float]]("limits", dict[str, float], {})
+"""The limits, as in `Terms`, by which pages of the run failed."""
 
 ROBOTS_LINE: Final = Note[str]("robots line", str, "")
 """The line that robots.txt should have for the sitemap of the run; empty if nothing was published."""
@@ -75,6 +79,18 @@ BUILDS: Final = Note[Mapping[str, Sequence[tuple[int, int]]]]("builds", dict[str
 
 EXTERNAL: Final = Note[ExternalCheck | None]("external", ExternalCheck | None, None)
 """The check of the links to other sites; None: the run made none."""
+
+IDENTITY: Final = Note[Mapping[str, Any]]("identity", dict[str, Any], {})
+"""What the run crawls, in the form of a manifest: site, scope, and the settings that choose pages."""
+
+HEALTH: Final = Note[SiteHealth | None]("site health", SiteHealth | None, None)
+"""Pages that were asked again because many failed; None: they were not."""
+
+VANISHED: Final = Note[VanishedPages]("vanished", VanishedPages, VanishedPages())
+"""The published pages to which no link leads any more."""
+
+MISSING: Final = Note[Mapping[str, MissingPage] | None]("missing", dict[str, MissingPage] | None, None)
+"""What origins of the site show for a nonexistent page, where they answer that; None: not asked yet."""
 
 DATE_NOTES: Final = Note[Sequence[str]]("date notes", list[str], ())
 """Sentences about the dates of this run, for the summary."""

@@ -21,7 +21,6 @@ class Pattern(NamedTuple):
 
     kind: str  # calendar or query
     text: str
-    family: str  # groups related patterns: the queries of one path, the calendars of one origin
     named: bool = False  # canonicals and redirect targets, which are judged separately
 
 

@@ -1,7 +1,7 @@
 """Why a URL is not listed, how it failed, where a date came from: enums of reasons.
 
 The value of a member is the stable code used in state, logs and reports; `says` is the sentence shown to
-people.
+people, in the command line and in programs: it names settings as in a file, without dashes before them.
 """
 
 from enum import Enum
@@ -31,19 +31,20 @@ class Why(Reason):
     """Why a URL is known but not listed."""
 
     OFFSITE = "offsite", "on another site"
-    EXCLUDED = "excluded", "excluded by --include, --exclude or the start path"
-    DEPTH = "depth", "deeper than --max-depth"
-    NOT_NAMED = "not-named", "found by a link only; --list-only follows no links"
+    EXCLUDED = "excluded", "excluded by include, exclude or the start path"
+    DEPTH = "depth", "deeper than max-depth"
+    HOSTS = "hosts", "on a host beyond max-hosts"
+    NOT_NAMED = "not-named", "found by a link only, and list-only follows none"
     NOFOLLOW = "nofollow", "only linked with nofollow, or where follow = false"
     ROBOTS = "robots", "disallowed by robots.txt"
     ROBOTS_DOWN = "robots-down", "robots.txt could not be read, so nothing may be fetched"
     NOINDEX = "noindex", "marked noindex"
     CANONICAL = "canonical", "canonical URL is another page"
     TYPE = "type", "not a page (by its content type)"
-    NO_LIST = "no-list", "excluded by --no-list, or list = false"
+    NO_LIST = "no-list", "excluded by no-list, or list = false"
     SCHEME = "scheme", "served over http while the site uses https, or the reverse"
     TOO_LONG = "too-long", "URL longer than the 2,047 characters allowed in a sitemap"
-    TRAP = "trap", "part of a crawler trap (see --allow-trap)"
+    TRAP = "trap", "part of a crawler trap (see allow-trap)"
     SOFT_404 = "soft-404", 'looks like the site\'s "not found" page (soft 404)'
     EMPTY = "empty", "empty response"
     DUPLICATE = "duplicate", "duplicate of another listed page"
@@ -59,6 +60,7 @@ class SeedOutcome(Reason):
     ROBOTS = "robots", "disallowed by robots.txt"
     ROBOTS_DOWN = "robots-down", "robots.txt could not be read, so nothing may be fetched"
     OFFSITE = "offsite", "on another site"
+    ABSENT = "absent", "not there: a usual address where this site has no sitemap"
 
 
 class Cause(Reason):
@@ -69,19 +71,20 @@ class Cause(Reason):
     CLIENT_ERROR = "client-error", "other client error (4xx)"
     SERVER_ERROR = "server-error", "server error (5xx)"
     RATE_LIMITED = "rate-limited", "rate limited (429, Retry-After) too often or for too long"
+    WALL = "wall", "a firewall answered instead of the site: let it allow this user agent, or send a header"
     STATUS = "status", "unexpected HTTP status"
     REDIRECT = "redirect", "redirect without a valid target"
     REDIRECT_LOOP = "redirect-loop", "redirect loop"
-    REDIRECTS = "redirects", "more redirects than --max-redirects"
+    REDIRECTS = "redirects", "more redirects than max-redirects"
     DNS = "dns", "host name could not be resolved"
-    ADDRESS = "address", "private address or blocked port (see --allow-address)"
+    ADDRESS = "address", "private address or blocked port (see allow-address)"
     CONNECT = "connect", "could not connect"
     TLS = "tls", "certificate or TLS handshake failed"
-    TIMEOUT = "timeout", "timed out (--timeout, --total-timeout, or status 408)"
+    TIMEOUT = "timeout", "timed out (timeout, total-timeout, or status 408)"
     TRUNCATED = "truncated", "connection closed in the middle of the response"
     PROTOCOL = "protocol", "invalid HTTP response"
     CODING = "coding", "unknown or broken content coding (compression)"
-    TOO_LARGE = "too-large", "larger than --max-body"
+    TOO_LARGE = "too-large", "larger than max-body"
     PARSE = "parse", "HTML could not be parsed in time"
     CRASHED = "crashed", "HTML crashed the parser, or the page the browser"
     ROBOTS_DOWN = "robots-down", Why.ROBOTS_DOWN.says  # only in `Kept`: nothing was requested
@@ -92,6 +95,7 @@ class Source(Reason):
 
     HEADER = "header", "the Last-Modified header"
     PAGE = "page", "the date stated in the page"
+    SITEMAP = "sitemap", "the sitemap that the site had before"
     HISTORY = "history", "the run that saw the content change"
 
 

@@ -22,7 +22,7 @@ class Needs(Reason):
     SHELL = "shell", "without scripts there is no link to follow and hardly any text"
     MOUNT = "mount", "an element that scripts fill (#app, #root, #__next, #svelte) is empty"
     NOSCRIPT = "noscript", "it asks for JavaScript in noscript"
-    ALWAYS = "always", "--render always"
+    ALWAYS = "always", "render = always"
 
 
 class Skipped(Reason):

@@ -1,8 +1,10 @@
 """The reply to a request: a complete response, or the reason why there is none."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from crawler.model.reasons import Cause
 from crawler.model.rendering import Rendering
@@ -27,13 +29,16 @@ class Headers:
         """Every field of that (lower-case) name, in order."""
         return self._fields.get(name, [])
 
+    def has_any(self, names: AbstractSet[str]) -> bool:
+        """Whether there is a field with one of these (lower-case) names."""
+        return not names.isdisjoint(self._fields)
+
     def __iter__(self) -> Iterator[tuple[str, str]]:
         """Name and value pairs."""
         return ((name, value) for name, values in self._fields.items() for value in values)
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """A complete response, with any status."""
 
     status: int
@@ -43,8 +48,7 @@ class Response:
     rendering: Rendering | None = None  # of a page whose scripts are to be run, or were
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Struct, frozen=True):
     """No complete response."""
 
     cause: Cause

@@ -1,13 +1,13 @@
 """The robots.txt of an origin (RFC 9309), and whether it allows a URL."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from crawler.model.reasons import Why
+from msgspec import Struct
+
+from crawler.model.reasons import Cause, Why
 
 
-@dataclass(frozen=True, slots=True)
-class RobotsFile:
+class RobotsFile(Struct, frozen=True):
     """The result of fetching /robots.txt (RFC 9309 2.3.1)."""
 
     # "rules": they are in `text` · "none": all allowed · "down", "unreachable": nothing is allowed
@@ -20,6 +20,11 @@ class RobotsFile:
     def failed(self) -> bool:
         """Whether it could not be read."""
         return self.status in {"down", "unreachable"}
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing answers, though the host has an address."""
+        return self.detail.startswith((Cause.CONNECT.says, Cause.TIMEOUT.says))
 
 
 class Permit(NamedTuple):

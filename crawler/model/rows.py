@@ -1,15 +1,20 @@
 """The contents of the state, row by row: for reports, lists and other uses of all URLs at once.
 
 Named tuples, since there is one for every URL. Rows hold data only; values that the state does not store are
-None. The details of one URL are in `url_record`.
+None. `UrlRecord` has the details of one URL.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from crawler.model.external import ExternalRow
-from crawler.model.facts import LabelledUrl
+from crawler.model.facts import Facts, LabelledUrl
+from crawler.model.outcome import Outcome
 from crawler.model.seed import Seed
+from crawler.model.visit import Visit
 from crawler.parse.url import Url
 
 COMPLETE = frozenset({"complete", "concluded", "refused"})  # values of `RunRow.status`
@@ -35,6 +40,7 @@ class PageRow(NamedTuple):
     type: str | None = None  # essence of the media type
     bytes: int | None = None  # decoded
     took: int | None = None  # milliseconds, from the request to the last byte
+    barred: str | None = None  # crawlers of other search engines that are not to index it
     rendering: str | None = None  # as stored: `model.rendering.read`
     external: ExternalRow | None = None  # the last answer of its host, if it is on another site
 
@@ -128,3 +134,33 @@ class RunRow(NamedTuple):
         if self.outcomes is None:
             return None
         return sum(count for code, count in self.outcomes.items() if code.partition(":")[0] == kind)
+
+
+class InPattern(NamedTuple):
+    """The pattern that a URL belongs to, which may be a crawler trap."""
+
+    text: str
+    fetched: int  # pages fetched in its rounds, without those that a seed names
+    closed: bool  # they brought too little new content
+
+    def __str__(self) -> str:
+        state = "closed: too few new pages" if self.closed else "still open"
+        pages = "1 page" if self.fetched == 1 else f"{self.fetched:,} pages"
+        return f"{self.text} ({pages} fetched in its rounds; {state})"
+
+
+class UrlRecord(Struct, frozen=True):
+    """All that is known about one URL."""
+
+    visit: Visit
+    run: int
+    state: str  # "held" for a round of its pattern, "queued", "waiting", "leased" or "settled"
+    outcome: Outcome | None
+    facts: Facts | None
+    attempts: int
+    settled: float | None  # seconds since the epoch
+    was: str | None = None  # code of the outcome in the run before
+    was_lastmod: datetime | None = None
+    failing: float | None = None  # seconds since the epoch: its first failure since its last success
+    seed: Seed | None = None  # that contains it; None: found only by links
+    pattern: InPattern | None = None

@@ -1,20 +1,23 @@
-"""A run of a crawl, the members that work on it, and the end of a session of one of them."""
+"""A run of a crawl, its members, how far it has come, and the end of a session of one of them."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Self
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Run:
+from crawler.model.survey import Balance
+
+
+class Run(Struct, frozen=True):
     """One crawl of the site from start to end, possibly over several starts of the program."""
 
     number: int
     started: float  # seconds since the epoch
     resumed: bool = False
     complete: bool = False  # completely crawled, but not published
+    ended: bool = False  # its last session, in an orderly way
     # Seconds since the epoch: when a session of any run last ended with success.
     succeeded: float | None = None
     # The exit code, if the run that was asked for by its key is over: there is nothing to do.
@@ -28,13 +31,15 @@ class Terms(NamedTuple):
     settings: Mapping[str, str] = {}  # digests by the name of the setting
     max_pages: int | None = None
     max_time: float | None = None  # seconds
+    asked_as: str = ""  # a digest of who asks: another robots.txt may be for somebody else
+    limits: Mapping[str, float] = {}  # by the name of the setting, as in `rules.record.AVERTED`
 
 
 class StopReason(StrEnum):
     """Why a crawl stops before everything is settled."""
 
-    MAX_PAGES = "--max-pages"
-    MAX_TIME = "--max-time"
+    MAX_PAGES = "max-pages"
+    MAX_TIME = "max-time"
     FAILING = "failing"  # every request to a host of the site fails
     ASKED = "asked"  # by a signal, or by the caller
     OVER = "over"  # another member ended the run
@@ -78,3 +83,72 @@ class SessionEnd(NamedTuple):
     # When a session of any run last ended with success: this one, or an earlier one.
     succeeded: float | None = None
     goes_on: bool = False  # only this session ends: other members continue the run
+
+
+class Member(NamedTuple):
+    """A process that works on a run, or did so."""
+
+    name: str  # HOST:PID
+    leads: bool
+    alive: bool  # the other members count on it
+    gone: bool  # it has left, or was taken for dead and its pages went back
+    silent: float  # seconds since its last heartbeat
+    settled: int  # visits
+
+    @property
+    def state(self) -> str:
+        """leader, follower, silent (not yet gone) or gone."""
+        if self.alive:
+            return "leader" if self.leads else "follower"
+        return "gone" if self.gone else "silent"
+
+    @property
+    def host(self) -> str:
+        """The machine or container that it runs on."""
+        return self.name.rpartition(":")[0]
+
+
+class Wait(NamedTuple):
+    """A host whose open pages are not due yet."""
+
+    origin: str
+    until: float  # seconds since the epoch: when the first of them is due
+    pages: int
+
+
+class Outlook(NamedTuple):
+    """What is known of the rest of a run."""
+
+    site: str = ""  # the first start URL
+    running: bool = False  # a process is at work, as far as its heartbeat tells
+    delay: float = 0.0  # seconds between two requests to the host that takes longest; 0: unpaced
+    left: float = 0.0  # seconds until its known pages are done, at least
+
+
+class Progress(NamedTuple):
+    """The newest run of a state."""
+
+    run: Run
+    balance: Balance | None  # None: not counted
+    silent: float | None  # seconds since any process worked on it; None: none ever did
+    members: Sequence[Member] | None = None  # in the order in which they came; None: the state is a file
+    waits: Sequence[Wait] = ()  # what is waited for, the first to be due first
+    outlook: Outlook = Outlook()
+
+    def silent_on(self, host: str) -> float | None:
+        """Seconds since a member on that machine worked on the run; if none ever did, since any did."""
+        here = [member.silent for member in self.members or () if member.host == host]
+        return min(here) if here else self.silent
+
+
+class StoredCrawl(NamedTuple):
+    """A crawl in a database, with its newest run, as a list of them shows it."""
+
+    name: str
+    schema: str
+    bytes: int  # of its tables and indexes
+    version: int | None  # of its tables; None: not to be read by this user
+    members: int = 0  # at work
+    run: int | None = None  # None: no run has begun
+    status: str | None = None  # as in the view `runs`
+    started: float | None = None  # seconds since the epoch

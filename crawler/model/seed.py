@@ -1,8 +1,16 @@
 """A seed, a source of URLs other than links, and what became of it."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
 
 from crawler.model.reasons import SeedKind, SeedOutcome
+from crawler.parse.url import Url
+
+SeedUrls: TypeAlias = Mapping[Url, datetime | None]
+"""URLs of a seed, and the credible dates that it gives them."""
+NO_DATES: Final[Mapping[Url, datetime]] = MappingProxyType({})
 
 
 class Seed(NamedTuple):
@@ -31,6 +39,7 @@ class SeedSettlement(NamedTuple):
     entries: int = 0  # URLs in it, in scope or not
     below: tuple[Seed, ...] = ()  # sitemaps listed in it
     gone: bool = False  # it failed permanently
+    is_no_sitemap: bool = False  # the answer is no sitemap, and no failure of the server
 
     @property
     def may_pass(self) -> bool:

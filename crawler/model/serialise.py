@@ -6,10 +6,11 @@ lists of columns and all messages are generated, so that no code depends on posi
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from crawler.model import rendering
 from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
@@ -63,8 +64,7 @@ def lastmod_of(at: int | None, source: str | None) -> Lastmod | None:
     return Lastmod(datetime.fromtimestamp(at, UTC), Source.of(source))
 
 
-@dataclass(frozen=True, eq=False)
-class Form:
+class Form(Struct, frozen=True, eq=False):
     """How values of one type are written and read; None: unchanged."""
 
     write: Callable[[Any], Any] | None = None
@@ -97,6 +97,7 @@ FACTS: Final = (
     Fact("header", MOMENT),
     Fact("fresh", FLAG),
     Fact("stated", MOMENT),
+    Fact("digest", TEXT),
     Fact("content", TEXT),
     Fact("unordered", TEXT),
     Fact("variant", URL),
@@ -107,6 +108,9 @@ FACTS: Final = (
     Fact("took", COUNT),
     Fact("canonical", URL),
     Fact("rendering", RENDERING),
+    Fact("until", MOMENT),
+    Fact("barred", TEXT),
+    Fact("watched", TEXT),
     # Last, since a date may be missing altogether.
     Fact("lastmod", MOMENT, "lastmod"),
     Fact("source", SOURCE, "lastmod"),

@@ -6,9 +6,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from crawler.model.facts import Facts, LabelledUrl
-from crawler.model.lease import Lease
 from crawler.model.outcome import Outcome
-from crawler.model.visit import Links, Visit
+from crawler.model.visit import Lease, Links, Visit
 from crawler.parse.url import Url
 
 

@@ -1,45 +1,50 @@
 """Counts over all pages of a run, for the rules that are applied at the end of a crawl."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from crawler.parse.url import Url
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """How reliable the Last-Modified headers of one origin are. Counts of listed pages."""
 
     origin: str
     dated: int  # with a credible header
     fresh: int  # of `dated`: the header is the time of the request
-    compared: int  # with the same content as in an earlier run
+    compared: int  # with the same content as in an earlier run, but for links
     slid: int  # of `compared`: the header changed nevertheless
     known: int = 0  # with content that was also read in an earlier run
     changed: int = 0  # of `known`: the content has changed
+    reworded: int = 0  # of `changed`: in more than links
+    announced: int = 0  # with a date in a sitemap of the site, and another one to compare it with
+    too_new: int = 0  # of `announced`: the content is known to be older
 
 
-@dataclass(frozen=True, slots=True)
-class Build:
-    """The ten minutes with the most Last-Modified headers of an origin. Counts of listed pages."""
+class Build(Struct, frozen=True):
+    """The ten minutes with the most dates of an origin, in headers or in its sitemap. Counts of listed
+    pages.
+    """
 
     origin: str
-    dated: int  # with a credible header
-    first: int  # the earliest of these headers, in seconds since the epoch
+    dated: int  # with a credible date
+    first: int  # the earliest of these dates, in seconds since the epoch
     last: int
-    within: int  # with a header from `first` to `last`
+    within: int  # with a date from `first` to `last`
     stating: int  # of `within`: the page itself states a date
-    older: int  # of `stating`: that date is well before the header
+    older: int  # of `stating`: that date is well before the other
 
 
-@dataclass(frozen=True, slots=True)
-class Doubts:
+class Doubts(Struct, frozen=True):
     """Sources of dates that are not trusted."""
 
     unreliable: tuple[str, ...] = ()  # origins with unreliable headers
     changing: tuple[str, ...] = ()  # origins on which most content changed at once
     builds: tuple[tuple[str, int, int], ...] = ()  # origin, first and last moment of a build
+    linking: tuple[str, ...] = ()  # origins on which links alone changed at once: links are no content
+    sitemaps: tuple[str, ...] = ()  # origins with a sitemap whose dates are not those of the pages
 
 
 class SitemapCounts(NamedTuple):
@@ -57,8 +62,16 @@ class Survey(NamedTuple):
     elsewhere: tuple[str, int] | None = None  # the other origin that most pages name as canonical; how many
 
 
-@dataclass(frozen=True, slots=True)
-class SameContent:
+class WithContent(Struct, frozen=True):
+    """Pages of an origin with the same content, whose URLs begin alike."""
+
+    origin: str
+    content: str  # a fingerprint, or after = the digest of the bytes
+    prefix: str
+    spared: tuple[Url, ...]  # pages that are not meant
+
+
+class SameContent(Struct, frozen=True):
     """Listed pages of one origin with the same content."""
 
     origin: str
@@ -67,8 +80,7 @@ class SameContent:
     example: Url
 
 
-@dataclass(frozen=True, slots=True)
-class Balance:
+class Balance(Struct, frozen=True):
     """The state of all URLs of a run: `discovered` is counted when URLs are added, the rest from records."""
 
     discovered: int
@@ -92,3 +104,45 @@ class Balance:
     def balanced(self) -> bool:
         """Whether every discovered URL is counted exactly once."""
         return self.discovered == self.open + sum(self.outcomes.values())
+
+
+class Failures(Struct, frozen=True):
+    """The URLs of a run that failed, by outcome code, as far as they count for a publication."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    weights: Mapping[str, int] = field(default_factory=dict)  # many links on one page weigh little
+
+
+class SiteHealth(Struct, frozen=True):
+    """Pages that had answered well in a run, asked again at its end: how many, and how many still answer."""
+
+    asked: int
+    answered: int
+    silent: Sequence[str] = ()  # the others, with what they answered
+
+
+class LinkingPages(Struct, frozen=True):
+    """Pages that link to a URL."""
+
+    count: int = 0
+    first: Sequence[Url] = ()
+
+
+class VanishedPage(NamedTuple):
+    """A published page to which no link leads any more."""
+
+    url: Url
+    outcome: str  # the code that it would have; empty: unknown
+    target: str = ""  # of its redirect
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it may still be indexed."""
+        return self.outcome == "listed"
+
+
+class VanishedPages(Struct, frozen=True):
+    """How many published pages no link leads to any more, and those of them that were asked."""
+
+    count: int = 0
+    asked: Sequence[VanishedPage] = ()

@@ -1,7 +1,8 @@
 """A crawler trap as it is reported: kind, pattern and example."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from crawler.model.reasons import TRAPS
 
@@ -12,13 +13,13 @@ SAYS: Final = {
     "query": "endless query combinations",
     "session": "session IDs in URLs",
     "soft-404": "error page with status 200 (soft 404)",
+    "repeats": "pages that repeat each other; the crawl stopped there",
     "links": "page with more links than are read",
 }
 LONGEST_EXAMPLE: Final = 80  # characters of an example
 
 
-@dataclass(frozen=True, slots=True)
-class Trap:
+class Trap(Struct, frozen=True):
     """A crawler trap whose URLs are skipped. `str` is the sentence for a report."""
 
     kind: str  # a key of SAYS

@@ -1,4 +1,4 @@
-"""A URL to be visited, and the links of a page.
+"""A URL to be visited, its lease to a task, and the links of a page.
 
 Named tuples, as one is made for every link: a frozen dataclass takes four times as long to create.
 """
@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from crawler.model.outcome import Pattern
+from msgspec import Struct
+
+from crawler.model.facts import Facts
+from crawler.model.outcome import Outcome, Pattern
 from crawler.model.reasons import Why
 from crawler.parse.url import Url
 
@@ -21,6 +24,35 @@ class Visit(NamedTuple):
     hops: int = 0  # consecutive redirects that led here
     filtered: Why | None = None  # why it is not fetched: it is settled as Unlisted at once
     pattern: Pattern | None = None  # if set, it waits for a round of that pattern (`Queue.advance`)
+
+
+class Lease(NamedTuple):
+    """The right to visit one URL, until it is settled or the frontier takes it back."""
+
+    id: int
+    token: int
+    visit: Visit
+    attempt: int = 1  # number of this visit of the URL in this run
+    at: float = 0.0  # not before this moment (seconds since the epoch): its slot
+    robots_first: bool = False  # the robots.txt of its origin has to be read first
+    # Processes that died while they parsed the page, after an earlier visit had failed to end.
+    deaths: int = 0
+    prior: "Prior | None" = None  # result of the last run, if a conditional request is possible
+    missing: "MissingPage | None" = None  # what its origin shows for a nonexistent page, if it answers that
+
+
+class MissingPage(NamedTuple):
+    """What pages have in common that say that there is no such page (`rules.soft_404`)."""
+
+    blocks: tuple[int, ...]  # digests of pieces of text
+    most: int  # pieces that such a page has
+
+
+class Prior(Struct, frozen=True):
+    """The outcome and the facts of the last run."""
+
+    outcome: Outcome
+    facts: Facts
 
 
 class Link(NamedTuple):

@@ -9,14 +9,12 @@ import re
 from codecs import IncrementalEncoder
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 from unicodedata import normalize
 
 import webencodings
-
-from crawler.parse.headers import content_type
+from msgspec import Struct
 
 PRESCAN: Final = 1024  # first bytes of a page, in which a whole meta element has to be
 DEFAULT_ENCODING: Final = "windows-1252"
@@ -44,8 +42,7 @@ _ROMAN: Final = {"\xa5": b"\\", "\u203e": b"~"}
 _VOICED: Final = {"\uff9e": "\u309b", "\uff9f": "\u309c"}  # where compatibility normalisation combines
 
 
-@dataclass(frozen=True, slots=True)
-class Sniffed:
+class Sniffed(Struct, frozen=True):
     """An encoding in lower case. If not `certain`, a meta element found later overrides it."""
 
     name: str
@@ -135,13 +132,6 @@ def declared(charset: str | None, content: str | None) -> str | None:
     if charset is not None:
         return _usable(charset.encode("ascii", "replace"))
     return _from_content(content.encode("ascii", "replace")) if content else None
-
-
-def encoding_of(content_type_field: str | None) -> str | None:
-    """The encoding that a Content-Type field names, if the Encoding Standard has it."""
-    charset = content_type(content_type_field)[1]
-    found = webencodings.lookup(charset) if charset else None
-    return str(found.name) if found else None
 
 
 # A complete tag in ordinary spelling, skipped in one step instead of attribute by attribute.

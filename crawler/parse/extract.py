@@ -4,6 +4,10 @@ Names only, without the parser, which commands that read the state do not load.
 """
 
 from enum import Enum
+from typing import Final
+
+BYTES: Final = "="  # begins a digest of the bytes that stands for an unknown content
+WORDING_DIGITS: Final = 6  # the first ones; compared with those of the same page only
 
 
 class Extract(Enum):
@@ -11,8 +15,18 @@ class Extract(Enum):
 
     DATES = "dates"  # that it states
     FINGERPRINT = "fingerprint"  # of its content
-    CALENDAR = "calendar"  # the fingerprint is without numbers and months
-    DIGEST = "digest"  # of the bytes will do in place of the fingerprint, unless the page links to queries
+    BLOCKS = "blocks"  # digests of the pieces of its text
+    ECHOLESS = "echoless"  # the fingerprint is without what repeats the URL
+    CALENDAR = "calendar"  # the fingerprint is without the date of the URL and its neighbours
+    SPARING = "sparing"  # the fingerprint is needed only if the page links to queries
     VERSIONS = "versions"  # in other languages
     IMAGES = "images"
     SCRIPTS = "scripts"  # signs that it needs scripts
+
+
+def wording(version: str) -> str:
+    """What tells whether two versions of a page differ in more than links.
+
+    A version is a fingerprint, or a digest of the bytes.
+    """
+    return version if version.startswith(BYTES) else version[:WORDING_DIGITS]

@@ -1,13 +1,19 @@
-"""A fingerprint of the visible content of a page, by which a run detects changes since the last one.
+"""A fingerprint of the visible content of a page: what changed since the last run, and what is new.
 
 Included: the title and the visible text, of `main` if there is one, else of the body without navigation,
-footer and asides. Excluded, because it changes without meaning: all attributes (nonces, CSRF tokens, session
-ids in links), scripts, styles, comments, hidden fields, templates; and whatever `volatile_text` removes from
-the text. Pure.
+footer and asides; where there is little text, also pictures and other media. Excluded, because it changes
+without meaning: other attributes (nonces, CSRF tokens, session ids in links), scripts, styles, comments,
+hidden fields, templates; what `volatile_text` removes from the text; and what repeats the address of the page
+(`echo`).
+
+The first digits are those of the wording, the content without the text of links: it tells a page that changed
+from one on which only a menu or a list of other pages did. Pure.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
+from zlib import crc32
 
 try:
     # The same as hashlib's, but without loading OpenSSL: saves 4 MB in each parsing process.
@@ -15,15 +21,25 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawler.parse import volatile_text
+from crawler.parse import echo, volatile_text
+from crawler.parse.extract import BYTES as BYTES  # noqa: PLC0414 - part of the names here, too
+from crawler.parse.extract import WORDING_DIGITS
 
 SILENT: Final = frozenset(
     {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "datalist"}
 )
 AROUND: Final = frozenset({"nav", "footer", "aside"})
-BYTES: Final = "="  # begins a digest of the bytes: two that differ do not tell whether the text does
+TEXT_PER_MEDIUM: Final = 500  # characters; with less, the pictures are what the page shows
+MEDIA: Final = "img,video,audio,source,embed,input[type=image]"
+DIGITS: Final = 16  # hex digits of a fingerprint
+MOST_BLOCKS: Final = 2_000
+MOST_PIECES: Final = 1_000
+_NUMBERS: Final = re.compile(rb"[0-9%b]+" % echo.MARK)  # a year may be that of the URL, or not
+_WORDS: Final = re.compile(rb"[A-Za-z\x80-\xff]{3}")
+MOST_MEDIA: Final = 1_000
+_FRAMES: Final = frozenset({"iframe", "object"})
 ROLE_MAIN: Final = "[role=main]"
 EXACTLY_COUNTED: Final = 5_000  # characters of a text whose length is counted exactly
 MAIN: Final = f"main,{ROLE_MAIN}"
@@ -32,11 +48,7 @@ _PLAIN: Final = "a,div,span,code,p,td,li,tr,dd,dt"
 _EXCLUDED: Final = f":not({_PLAIN}):is({','.join(sorted(SILENT | AROUND))})"
 _EXCLUDED_OR_MAIN: Final = f":is(:not({_PLAIN}):is(main,{','.join(sorted(SILENT | AROUND))}),{ROLE_MAIN})"
 
-_DATES: Final = re.compile(
-    r"[\d\s.,:/-]{1,1000}|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]{0,9}\b"
-    r"|(?<=\d)(?:st|nd|rd|th)\b",
-    re.IGNORECASE,
-)
+_SEPARATOR: Final = volatile_text.NODE.decode()
 _BLANKS: Final = (b"\t", b"\x0b", b"\x0c", b"\r", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
 # They mark the column by which a list is sorted.
 _ARROWS: Final = re.compile("[\u2190-\u21ff\u25a0-\u25ff\u2b00-\u2bff]")
@@ -58,17 +70,20 @@ class VisibleText(NamedTuple):
     title: str
     text: str  # of `main` or the body: pieces separated by NODE
     length: int = 0  # characters of all text, with navigation and footers, if `measured`
+    media: tuple[str, ...] = ()  # pictures and others, with what they say, if there is little text
+    linked: str = ""  # that part of `text` that is in links: pieces separated by NODE
 
 
 def visible_text(
-    tree: LexborHTMLParser, *, may_have_main: bool = True, measured: bool = False
+    tree: LexborHTMLParser, *, may_have_main: bool = True, measured: bool = False, media: int = MOST_MEDIA
 ) -> VisibleText:
     """The visible text. Removes the excluded elements from `tree`, so it has to be the last reader of the
     tree.
 
-    `may_have_main`: False if the word "main" is not on the page. `measured`: also compute `length`.
+    `may_have_main`: False if the word "main" is not on the page. `measured`: also compute `length`. `media`:
+    pictures and others on the page, at most.
     """
-    length = 0
+    length, frames = 0, list[str]()
     nodes = tree.css(_EXCLUDED_OR_MAIN if may_have_main else _EXCLUDED)
     tags = [node.tag for node in nodes]
     has_main = any(tag not in SILENT and tag not in AROUND for tag in tags)
@@ -76,45 +91,120 @@ def visible_text(
         # In reverse order, so that nested elements are removed before those around them.
         if tag in SILENT or (tag in AROUND and not has_main):
             length += _length(node.text(separator=" ")) if measured and tag in AROUND else 0
+            frames += _shown(node) if tag in _FRAMES else ()
             node.decompose()
     title = tree.css_first("title")
     main = (tree.css_first(MAIN) if has_main else None) or tree.body
-    text = main.text(separator=volatile_text.NODE.decode(), strip=True, skip_empty=True) if main else ""
+    text = _pieces(main) if main else ""
+    linked = _linked(main, len(text)) if main else ""
     if measured:
         whole = tree.body if has_main and len(text) < EXACTLY_COUNTED else None
-        length += _length(
-            whole.text(separator=" ") if whole else text.replace(volatile_text.NODE.decode(), " ")
-        )
-    return VisibleText(title.text() if title else "", text, length)
+        length += _length(whole.text(separator=" ") if whole else text.replace(_SEPARATOR, " "))
+    shown = _media(main, frames, len(text), media) if main else ()
+    return VisibleText(title.text() if title else "", text, length, shown, linked)
+
+
+def _pieces(node: LexborNode) -> str:
+    return node.text(separator=_SEPARATOR, strip=True, skip_empty=True)
+
+
+def _linked(main: LexborNode, length: int) -> str:
+    """The text of links within a text of that length: by itself it is no longer, but links may be nested."""
+    found = list[str]()
+    for node in main.css("a"):
+        if length < 0:
+            break
+        found.append(_pieces(node))
+        length -= len(found[-1])
+    return _SEPARATOR.join(found)
+
+
+def remove(nodes: Sequence[LexborNode]) -> None:
+    """Removes elements of one tree, given in the order of the tree."""
+    for node in reversed(nodes):  # nested ones before those around them
+        node.decompose()
+
+
+def _media(main: LexborNode, frames: Sequence[str], length: int, most: int) -> tuple[str, ...]:
+    """What pictures, frames and other media of a page with that many characters of text show.
+
+    `most`: how many there are at most.
+    """
+    nodes = main.css(MEDIA) if length < TEXT_PER_MEDIUM * most else []
+    if length >= TEXT_PER_MEDIUM * (len(nodes) + len(frames)):
+        return ()
+    return (*(shown for node in nodes[:MOST_MEDIA] for shown in _shown(node)), *frames[:MOST_MEDIA])
+
+
+def _shown(node: LexborNode) -> list[str]:
+    """The address of a medium, and the text in its place."""
+    given = node.attributes
+    return [given[name] or "" for name in ("src", "data-src", "srcset", "data", "alt") if given.get(name)]
 
 
 def _length(text: str) -> int:
     return len(text) if len(text) > EXACTLY_COUNTED else len(" ".join(text.split()))
 
 
-def fingerprint(visible: VisibleText, *, dateless: bool = False) -> str:
-    """Sixteen hex digits.
+def fingerprint(visible: VisibleText, url: str | None = None, *, calendar: bool = False) -> str:
+    """`DIGITS` hex digits.
 
-    `dateless` ignores numbers, months and days of the week, so that the pages of an empty calendar are equal.
+    `url`: what repeats it is left out. `calendar`: so are its date and the neighbours of that.
     """
-    text = _title(visible) + volatile_text.NODE + volatile_text.without_volatile(_plain(visible.text))
-    if dateless:
-        text = _DATES.sub("", text.replace(volatile_text.NODE, b" ").decode()).encode()
-    return digest(text)
+    text = _lasting(visible, visible.text, url, calendar=calendar)
+    linked = _plain(visible.linked)
+    return _digest(visible, text, echo.without_echo(linked, url, calendar=calendar) if url else linked)
+
+
+def blocks(visible: VisibleText, url: str) -> tuple[int, ...]:
+    """Digests of the title and of each piece of text, without numbers and what repeats the URL."""
+    text = _NUMBERS.sub(b"0", _lasting(visible, visible.text, url))
+    title, *pieces = text.split(volatile_text.NODE)
+    found = {piece.strip() for piece in pieces if _WORDS.search(piece)}
+    if _WORDS.search(title):
+        found.add(b"title " + title.strip())
+    return tuple(sorted(map(crc32, found))[:MOST_BLOCKS])
+
+
+def pieces(visible: VisibleText, url: str | None = None) -> tuple[int, ...]:
+    """Digests of title, pieces of text and media, in order; none if there are more than `MOST_PIECES`."""
+    found = _whole(visible, _lasting(visible, visible.text, url)).split(volatile_text.NODE)
+    return tuple(crc32(piece) & 0xFFFF for piece in found) if len(found) <= MOST_PIECES else ()
 
 
 def unordered(visible: VisibleText) -> str:
-    """Sixteen hex digits, independent of the order of the text and of arrows: for sort orders of a list."""
-    pieces = sorted(
-        piece.strip() for piece in _ARROWS.sub("", visible.text).split(volatile_text.NODE.decode())
-    )
-    text = volatile_text.NODE.decode().join(filter(None, pieces))
-    return digest(_title(visible) + volatile_text.NODE + volatile_text.without_volatile(_plain(text)))
+    """`DIGITS` hex digits, independent of the order of the text and of arrows: for sort orders of a list."""
+    pieces = sorted(piece.strip() for piece in _ARROWS.sub("", visible.text).split(_SEPARATOR))
+    return digest(_whole(visible, _lasting(visible, _SEPARATOR.join(filter(None, pieces)))))
 
 
-def of_bytes(body: bytes) -> str:
-    """Stands for the content of a page whose text is not looked at. Equal only to that of a copy."""
-    return BYTES + digest(body)
+def is_in_order(unordered: str, ordered: str) -> bool:
+    """Whether the text of a page with these fingerprints is sorted already."""
+    return unordered.startswith(ordered[WORDING_DIGITS:])
+
+
+def _lasting(visible: VisibleText, text: str, url: str | None = None, *, calendar: bool = False) -> bytes:
+    """The title and a text without what changes from one request to the next, and what repeats `url`."""
+    title, plain = _title(visible), _plain(text)
+    if url:
+        # First, since parts of an address may look like tokens.
+        title, plain = (echo.without_echo(part, url, calendar=calendar) for part in (title, plain))
+    return volatile_text.NODE.join([title, volatile_text.without_volatile(plain)])
+
+
+def _digest(visible: VisibleText, text: bytes, linked: bytes) -> str:
+    whole = _whole(visible, text)
+    title, *pieces = whole.split(volatile_text.NODE)
+    links = frozenset(linked.split(volatile_text.NODE))
+    # A page of links alone has no other content.
+    words = [title, *([piece for piece in pieces if piece not in links] or pieces)]
+    shown = digest(volatile_text.NODE.join(words))[:WORDING_DIGITS]
+    return shown + digest(whole)[: DIGITS - WORDING_DIGITS]
+
+
+def _whole(visible: VisibleText, text: bytes) -> bytes:
+    media = "\n".join(visible.media).encode("utf-8", "replace")
+    return volatile_text.NODE.join([text, media]) if media else text
 
 
 def digest(data: bytes) -> str:

@@ -5,9 +5,10 @@ What a link means for a page is decided by `judge`. Total: malformed parts are i
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 LINKS: Final = 1_000  # read from the Link fields of one response
 LONGEST_FIELD_READ: Final = 65_536  # characters of a field that are read
@@ -62,8 +63,7 @@ def _value(rest: str, at: int) -> tuple[str | None, int]:
     return rest[at:end].rstrip("\t\n\r ") or None, end + 1
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderLink:
+class HeaderLink(Struct, frozen=True):
     """One link of a Link field: `target` as written, `rels` in lower case."""
 
     target: str

@@ -9,17 +9,19 @@ import re
 from dataclasses import dataclass, field
 from typing import Annotated, Final, NamedTuple
 
-from msgspec import Meta
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+from msgspec import Meta, Struct
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
-from crawler.parse import date_modified, encoding, needs_scripts, risk
+from crawler.parse import date_modified, echo, encoding, needs_scripts, risk
 from crawler.parse import fingerprint as content
 from crawler.parse import images as shown_images
 from crawler.parse import url as urls
 from crawler.parse.extract import Extract
+from crawler.parse.fingerprint import MOST_BLOCKS, MOST_PIECES
 from crawler.parse.refresh import ASCII_WHITESPACE, parse_refresh
 
 MAX_LINKS: Final = 50_000  # distinct links of one page
+MOST_ECHOES: Final = 2_000  # links of one page that are compared with its address
 LONGEST_TITLE: Final = 200  # characters that are kept of a title
 LONGEST_TITLE_READ: Final = 10_000  # and that are looked at
 MAX_CANONICALS: Final = 10  # two different ones are already ignored
@@ -31,6 +33,7 @@ NAMES: Final = ("link", "meta", "script", "base", "area", "frame", "iframe", "ti
 LIKE_ASCII: Final = frozenset({"utf-8", "windows-1252"})  # ASCII words of a page are in its bytes as they are
 LINKING: Final = frozenset({"alternate", "next", "prev", "previous"})
 MAX_ELEMENTS: Final = 300_000  # tags of one page that are read
+OTHER_MEDIA: Final = 4  # beside pictures, that a page may have
 FEW_LINKS: Final = 30  # up to here a page may be a login form or need scripts
 
 _CONTROLS: Final = dict.fromkeys((*range(32), *range(127, 160)))
@@ -40,7 +43,7 @@ _HOST: Final = re.compile(r"(?:https?:)?//(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", 
 Fingerprint = Annotated[str, Meta(max_length=200)]
 
 
-class Page(NamedTuple):
+class ParsedPage(NamedTuple):
     """What a page contains, as written. Hrefs have no surrounding whitespace and no fragment.
 
     The types of the fields bound what the process that parses risky pages may send.
@@ -62,6 +65,9 @@ class Page(NamedTuple):
     # Characters of text, if it may be a login form, or show nothing without scripts.
     length: int | None = None
     title: str | None = None  # white space folded, and cut
+    # Digests of the pieces of text, if the content is not what was known.
+    pieces: Annotated[tuple[int, ...], Meta(max_length=MOST_PIECES)] = ()
+    blocks: Annotated[tuple[int, ...], Meta(max_length=MOST_BLOCKS)] = ()  # if requested
     # hreflang and href of language versions, if requested
     alternates: Annotated[tuple[tuple[str, str], ...], Meta(max_length=MAX_ALTERNATES)] = ()
     images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST_IMAGES)] = ()  # if requested
@@ -69,17 +75,22 @@ class Page(NamedTuple):
     noscript: bool = False  # it asks for JavaScript, and shows little, if requested
 
 
-@dataclass(frozen=True, slots=True)
-class PageSource:
-    """A page to be parsed, and what to extract. `charset`: of Content-Type."""
+class PageSource(Struct, frozen=True):
+    """A page to be parsed, and what to extract.
+
+    `charset`: of Content-Type. `ignored`: CSS selector of elements that are no content. `known`: the
+    fingerprint of the last run; empty if there is none.
+    """
 
     body: bytes
     url: str
     charset: str | None = None
     wanted: frozenset[Extract] = frozenset()
     max_links: int = MAX_LINKS
+    ignored: str = ""
+    known: str = ""
 
-    def read(self) -> Page:
+    def read(self) -> ParsedPage:
         """Parses the page. Never raises."""
         return extract(self)
 
@@ -89,7 +100,16 @@ class PageSource:
         return risk.is_risky(self.body)
 
 
-def extract(source: PageSource) -> Page:
+def is_selector(text: str) -> bool:
+    """Whether a text is a CSS selector that the parser knows."""
+    try:
+        LexborHTMLParser("").css(text)
+    except (SelectolaxError, ValueError):
+        return False
+    return True
+
+
+def extract(source: PageSource) -> ParsedPage:
     """Parses a page. Never raises."""
     url, wanted = source.url, source.wanted
     shown, cut = _cut(source.body)
@@ -107,34 +127,59 @@ def extract(source: PageSource) -> Page:
         asks = needs_scripts.asks_in_noscript(tree, shown)
         page = page._replace(mount=needs_scripts.has_empty_mount(tree, shown))
     measured = asks or (alone and (password or (reading.scripted and not _links_to_another_page(page, url))))
-    fingerprinted = Extract.FINGERPRINT in wanted
-    if fingerprinted and Extract.DIGEST in wanted and not _leads_to_queries(page, url):
-        fingerprinted, page = False, _digested(page, source.body)
-    visible = None
-    if fingerprinted or measured:
+    fingerprinted, in_blocks = Extract.FINGERPRINT in wanted, Extract.BLOCKS in wanted
+    if fingerprinted and Extract.SPARING in wanted:
+        fingerprinted = _leads_to_queries(page, url)
+    visible = varying = None
+    if fingerprinted or measured or in_blocks:
         has_main = name not in LIKE_ASCII or shown.find(b"main") >= 0
-        visible = content.visible_text(tree, may_have_main=has_main, measured=measured)
+        # A page with more text than these pictures could outweigh is not searched for media.
+        media = shown.count(b"<img") + OTHER_MEDIA if name in LIKE_ASCII else content.MOST_MEDIA
+        if source.ignored:
+            content.remove(tree.css(source.ignored))
+        visible = varying = content.visible_text(tree, may_have_main=has_main, measured=measured, media=media)
+        if fingerprinted and Extract.ECHOLESS in wanted and (links := _links_that_vary(tree, source)):
+            content.remove(links)
+            varying = content.visible_text(tree, may_have_main=has_main, media=media)
     del tree, reading  # the tree takes ten times the memory of the page
     if visible and measured:
         page = page._replace(
             password=password, length=visible.length, noscript=asks and visible.length < needs_scripts.LITTLE
         )
-    return _fingerprinted(page, visible, shown, source) if visible and fingerprinted else page
+    if visible and in_blocks:
+        page = page._replace(blocks=content.blocks(visible, url))
+    return _fingerprinted(page, visible, varying, source) if visible and varying and fingerprinted else page
 
 
-def _fingerprinted(page: Page, visible: content.VisibleText, body: bytes, source: PageSource) -> Page:
+def _fingerprinted(
+    page: ParsedPage, visible: content.VisibleText, varying: content.VisibleText, source: PageSource
+) -> ParsedPage:
     """The page with its fingerprints. Only a page that links to queries can be a list with several sort
-    orders.
+    orders; of a page that shows nothing, only the bytes tell what it is. `varying`: without the links to
+    variations of its address.
     """
-    is_calendar = Extract.CALENDAR in source.wanted
-    ordered = content.fingerprint(visible, dateless=is_calendar)
-    if not visible.text:
-        unordered = content.digest(body)
+    ordered = plain = content.fingerprint(visible)
+    unordered: str | None = ordered
+    if not (visible.text or visible.media):
+        unordered = None
     elif _leads_to_queries(page, source.url):
         unordered = content.unordered(visible)
-    else:
-        unordered = content.fingerprint(visible) if is_calendar else ordered
-    return page._replace(content=ordered, unordered=unordered)
+    if Extract.ECHOLESS in source.wanted:
+        is_calendar = Extract.CALENDAR in source.wanted
+        ordered = content.fingerprint(varying, source.url, calendar=is_calendar)
+        if unordered and content.is_in_order(unordered, plain) and not is_calendar:
+            unordered = ordered
+    echoing = source.url if Extract.ECHOLESS in source.wanted else None
+    pieces = content.pieces(visible, echoing) if source.known not in {"", ordered} else ()
+    return page._replace(content=ordered, unordered=unordered, pieces=pieces)
+
+
+def _links_that_vary(tree: LexborHTMLParser, source: PageSource) -> list[LexborNode]:
+    """Links to variations of the address of their page, whose text only spells it (`echo.varies`)."""
+    links = [(node, node.attributes["href"] or "") for node in tree.css("a[href]")[:MOST_ECHOES]]
+    is_calendar = Extract.CALENDAR in source.wanted
+    beside = () if is_calendar else echo.only_beside(source.url, source.body)
+    return [node for node, href in links if echo.varies(source.url, href, node.text(), beside)]
 
 
 def _title(tree: LexborHTMLParser) -> str | None:
@@ -153,13 +198,7 @@ def shown_title(title: str) -> str | None:
     return folded[:LONGEST_TITLE].strip() or None
 
 
-def _digested(page: Page, body: bytes) -> Page:
-    """The page with a digest of its bytes in place of fingerprints."""
-    instead = content.of_bytes(body)
-    return page._replace(content=instead, unordered=instead)
-
-
-def _leads_to_queries(page: Page, url: str) -> bool:
+def _leads_to_queries(page: ParsedPage, url: str) -> bool:
     """Whether the page has a query or links to one on its own host: a list links to its sort orders."""
     own = urls.host(url).removeprefix("www.")
     queries = [href for href in (*page.followed, *page.avoided) if "?" in href]
@@ -172,7 +211,7 @@ def _host_of(href: str, own: str) -> str:
     return found[1].lower().removeprefix("www.") if found else own
 
 
-def _links_to_another_page(page: Page, url: str) -> bool:
+def _links_to_another_page(page: ParsedPage, url: str) -> bool:
     """Whether the page links to another page on its own host, as far as that shows without resolving the
     link.
 
@@ -330,12 +369,12 @@ class _Reading:
         if pragma == "refresh" and self.refresh is None and not _is_in_noscript(node):
             self.refresh = parse_refresh(content)
 
-    def page(self, dates: tuple[str, ...], title: str | None) -> Page:
+    def page(self, dates: tuple[str, ...], title: str | None) -> ParsedPage:
         base = self.base or self.url
         links = self.links
         avoided = [href for href, nofollow in links.items() if nofollow] if True in links.values() else []
         followed = [href for href, nofollow in links.items() if not nofollow] if avoided else links
-        return Page(
+        return ParsedPage(
             base,
             encoding.spell_queries(followed, self.encoding),
             encoding.spell_queries(avoided, self.encoding),

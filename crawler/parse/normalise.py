@@ -85,7 +85,7 @@ class Normaliser:
         self._drop_query = drop_query
         self._sessions = sessions
         self._base = base
-        self._folders: dict[str, _Folder] = {}
+        self._folders: dict[str, _FolderResolver] = {}
         self._weight = 0  # bytes of the links cached in these folders
         self._everywhere: dict[tuple[str, str], Url] = {}
 
@@ -132,7 +132,7 @@ class Normaliser:
                 urls = [found[text] if url is None else url for text, url in zip(part, urls, strict=True)]
             yield list(filter(None, urls))
 
-    def _uncached(self, texts: Sequence[str], base: str, folder: "_Folder") -> dict[str, Url]:
+    def _uncached(self, texts: Sequence[str], base: str, folder: "_FolderResolver") -> dict[str, Url]:
         """The URLs of links: of all paths at once, then of each other link."""
         found = folder.paths(texts)
         if self._base:
@@ -147,7 +147,7 @@ class Normaliser:
                     self._cache({text: url}, folder)
         return found
 
-    def _cache(self, found: Mapping[str, Url], folder: "_Folder") -> None:
+    def _cache(self, found: Mapping[str, Url], folder: "_FolderResolver") -> None:
         """Caches what links mean in a folder, unless one is long."""
         if (
             found
@@ -159,13 +159,13 @@ class Normaliser:
             folder.weight += weight
             self._weight += weight
 
-    def _plain(self, text: str, base: str, folder: "_Folder") -> Url:
+    def _plain(self, text: str, base: str, folder: "_FolderResolver") -> Url:
         url = folder.plain(text)
         if url is None:
             return self(text, base) or NOWHERE
         return self._base.crawled(url) if self._base else url
 
-    def _rooted(self, text: str, base: str, folder: "_Folder") -> Url:
+    def _rooted(self, text: str, base: str, folder: "_FolderResolver") -> Url:
         """A link that means the same in every folder of its site, also one to another host."""
         url = self._everywhere.get((folder.site, text))
         if url is None:
@@ -174,11 +174,11 @@ class Normaliser:
                 self._everywhere[folder.site, text] = url
         return url
 
-    def _folder(self, base: str) -> "_Folder":
+    def _folder(self, base: str) -> "_FolderResolver":
         path = base.partition("?")[0].partition("#")[0].rpartition("/")[0] + "/"
-        folder = self._folders.pop(path, None) or _Folder(path)
+        folder = self._folders.pop(path, None) or _FolderResolver(path)
         if not path.startswith("http"):
-            return _Folder(path)
+            return _FolderResolver(path)
         self._folders[path] = folder  # least recently used first
         while len(self._folders) > 1 and self._weight + ENTRY * len(self._folders) > CACHED:
             self._weight -= self._folders.pop(next(iter(self._folders))).weight
@@ -208,7 +208,7 @@ class Normaliser:
         return False
 
 
-class _Folder:
+class _FolderResolver:
     """Resolves links relative to one folder."""
 
     __slots__ = ("_levels", "cached", "site", "weight")

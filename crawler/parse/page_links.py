@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
-from crawler.parse.html import Page
+from crawler.parse.html import ParsedPage
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import LONGEST_URL, Url
 
@@ -18,7 +18,7 @@ class Resolved(NamedTuple):
     left: int  # bytes left for further URLs; negative: some were dropped
 
 
-def resolve(page: Page, normalise: Normaliser, most: int = MAX_LINK_BYTES) -> Resolved:
+def resolve(page: ParsedPage, normalise: Normaliser, most: int = MAX_LINK_BYTES) -> Resolved:
     """The URLs of a page's links in order, up to `most` bytes."""
     # URLs relative to a longer base are longer.
     base = page.base if len(page.base) <= LONGEST_URL else ""

@@ -1,9 +1,12 @@
 """Indexing directives of `X-Robots-Tag` and meta robots (Google's robots meta tag specification)."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Final
+
+from msgspec import Struct
 
 from crawler.parse.headers import LONGEST_FIELD_READ
 
@@ -11,9 +14,10 @@ _AGENT: Final = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:(.*)", re.DOTALL)
 # Directives with a value after a colon, which must not be taken for the name of an agent.
 _VALUED: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 
+LONGEST_DATE: Final = 64  # characters
 
-@dataclass(frozen=True, slots=True)
-class Directives:
+
+class Directives(Struct, frozen=True):
     """The directives for robots. `|` combines them: the strictest wins."""
 
     noindex: bool = False
@@ -35,19 +39,45 @@ def directives(content: str) -> Directives:
     return Directives(none or "noindex" in words, none or "nofollow" in words, "noimageindex" in words)
 
 
-def robots_tag(values: Iterable[str], agent: str) -> Directives:
-    """The directives of all X-Robots-Tag fields for `agent`, a product token in lower case.
+def unavailable_after(content: str) -> datetime | None:
+    """When a page stops being indexed, by `unavailable_after`; the earliest if there are several.
+
+    In any of the forms that Google names: RFC 822, RFC 850 and ISO 8601. Without a zone it is UTC.
+    """
+    pieces, found = content[:LONGEST_FIELD_READ].split(","), []
+    for place, piece in enumerate(pieces):
+        name, colon, value = piece.partition(":")
+        if colon and name.strip().lower() == "unavailable_after":
+            # A comma may follow the day of the week.
+            found += [_moment(value) or _moment(",".join([value, *pieces[place + 1 : place + 2]]))]
+    return min(filter(None, found), default=None)
+
+
+def _moment(text: str) -> datetime | None:
+    text = text.strip()
+    if len(text) > LONGEST_DATE:
+        return None
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            at = read(text)
+            return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+    return None
+
+
+def addressed(values: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """What X-Robots-Tag fields say, each with the name of the agent that it is for, in lower case; `*`: all.
 
     `agent: rule, rule` applies to that agent only, up to the next name or the end of the field.
     """
-    found = Directives()
     for value in values:
-        addressed = True  # until the field names an agent, it applies to all
+        name, rules = "*", list[str]()
         for rule in value[:LONGEST_FIELD_READ].split(","):
             match = _AGENT.fullmatch(rule)
             if match and match[1].lower() not in _VALUED:
-                addressed = match[1].lower() in {agent, "*"}
-                rule = match[2]  # noqa: PLW2901 - without the name
-            if addressed:
-                found |= directives(rule)
-    return found
+                yield name, ",".join(rules)
+                name, rules = match[1].lower(), [match[2]]
+            else:
+                rules.append(rule)
+        yield name, ",".join(rules)

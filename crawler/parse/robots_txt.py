@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from crawler.parse.robots_index import END, Rule, RuleIndex, TooMuchWork
 
 LIMIT: Final = 500 * 1024
@@ -40,8 +42,7 @@ _ODD: Final = re.compile(rb"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/?%:@!&'()+,;=-]")
 _UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """Whether a path is allowed, and the lines of the file that decide it."""
 
     allowed: bool
@@ -49,8 +50,7 @@ class Decision:
     group: str = ""  # "line 5: User-agent: *"; empty: no group matches the agent
 
 
-@dataclass(frozen=True, slots=True)
-class RuleLine:
+class RuleLine(Struct, frozen=True):
     """A line with a known name."""
 
     line: int

@@ -2,11 +2,10 @@
 
 `engine/crawl` depends only on these; `app` connects the concrete classes. To extend the program, wrap a
 `Fetcher`, implement a `Frontier`, or add a `Sink`. The frontier is used by its roles: `Queue`, `Hosts`,
-`Runs`, `Record`, `Reads`, `Ledger`, `Externals`.
+`Runs`, `Record`, `Reads`, `Ledger`.
 """
 
-from crawler.ports.externals import Externals
-from crawler.ports.fetching import Fetcher, Permits, Politeness, Request, Turn
+from crawler.ports.fetching import Fetcher, Permits, Politeness, Request, Room, Turn
 from crawler.ports.frontier import Frontier, History
 from crawler.ports.hosts import Hosts
 from crawler.ports.ledger import Ledger
@@ -18,7 +17,6 @@ from crawler.ports.visiting import Reader, Sink, Visitor
 
 __all__ = [
     "Batch",
-    "Externals",
     "Fetcher",
     "Frontier",
     "History",
@@ -32,6 +30,7 @@ __all__ = [
     "Reads",
     "Record",
     "Request",
+    "Room",
     "Round",
     "Runs",
     "Sink",

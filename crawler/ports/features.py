@@ -10,7 +10,7 @@ from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
 
 if TYPE_CHECKING:  # commands that only read the state do not load the HTML parser
-    from crawler.parse.html import Page
+    from crawler.parse.html import ParsedPage
 
 
 class SeenPage(NamedTuple):
@@ -18,7 +18,7 @@ class SeenPage(NamedTuple):
 
     url: Url
     reply: Response
-    page: "Page"  # without content, if the document is not HTML
+    page: "ParsedPage"  # without content, if the document is not HTML
     directives: Directives
     outcome: Outcome
 

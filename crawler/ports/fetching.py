@@ -12,6 +12,16 @@ from crawler.parse.url import Url
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
+class Room(Protocol):
+    """Memory for the body of a reply, for as long as the page is in work."""
+
+    waited: float  # seconds that `reserve` took: no fault of the host
+
+    async def reserve(self, size: int) -> None:
+        """Waits until a large body, of so many bytes at most, has room; the next calls do nothing."""
+        ...
+
+
 class Request(NamedTuple):
     """One GET, one HEAD, or one POST of JSON."""
 
@@ -24,8 +34,10 @@ class Request(NamedTuple):
     post: bytes | None = None  # JSON to send by POST
     head: bool = False  # HEAD: the reply has no body
     headers: Mapping[str, str] = NO_HEADERS  # of this request only; names in lower case
+    attempt: int = 0  # of a page of the queue, which may have to wait with its folder; 0: of none
     # The answer to an earlier request for the page: run its scripts, if a browser is at hand.
     shell: Response | None = None
+    room: Room | None = None  # asked before a large body is read; None: there is always room
 
 
 class Fetcher(Protocol):

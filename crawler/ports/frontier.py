@@ -1,8 +1,7 @@
-"""The frontier as a whole: the union of its seven roles, for the composition root and for backends."""
+"""The frontier as a whole: the union of its six roles, for the composition root and for backends."""
 
 from typing import Protocol
 
-from crawler.ports.externals import Externals
 from crawler.ports.hosts import Hosts
 from crawler.ports.ledger import Ledger
 from crawler.ports.queue import Queue
@@ -14,7 +13,7 @@ class History(Runs, Record, Protocol):
     """A run and the outcomes of its pages: for dates, publication and the command line."""
 
 
-class Frontier(Queue, Hosts, History, Ledger, Externals, Protocol):
+class Frontier(Queue, Hosts, History, Ledger, Protocol):
     """The store of all URLs: deduplication, queue, leases, facts. Implemented by a backend.
 
     Every method is atomic and durable when it returns. Fetching, judging and scope are not its concern.

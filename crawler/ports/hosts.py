@@ -13,6 +13,10 @@ class Hosts(Pacer, Protocol):
         """Stores an origin's robots.txt and its pace, `delay` seconds between slots."""
         ...
 
+    async def pace(self, origin: str, delay: float) -> None:
+        """Sets the pace of an origin whose robots.txt was stored earlier, perhaps at another pace."""
+        ...
+
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
         """The stored robots.txt, unless it is more than a day old.
 

@@ -1,15 +1,16 @@
 """The first role of the frontier: the open work."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
-from crawler.model.lease import Lease
+from msgspec import Struct
+
 from crawler.model.run import Interruption
-from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.seed import NO_DATES, Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
 from crawler.model.trap import Trap
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports.reads import Reads
 
@@ -21,27 +22,29 @@ class Pacer(Protocol):
         """Books the next slot of `origin`: the time of the request (seconds since the epoch)."""
         ...
 
-    async def slow(self, origin: str, until: float) -> None:
-        """Throttles an overloaded host: no slots before `until`, and longer delays for a while."""
+    async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
+        """Throttles an overloaded host: no slots before `until`, and longer delays for a while.
+
+        `once`: not if this run has done so before, in any process. Returns whether it does.
+        """
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """The result of `lease`."""
 
     leases: Sequence[Lease] = ()
     finished: bool = False  # nothing is due, waiting or leased: the crawl is complete
     is_idle: bool = False  # no visit is waiting for a slot
     wait: float | None = None  # seconds until something may be due; None: once something is settled
+    rests: bool = False  # no member has a lease, and nothing is due for some seconds
     leads: bool = True  # False: another member leads this run
     interruption: Interruption | None = None  # all members stop
     # The state may lack its last commits: record numbers known to this process are void.
     voids_numbers: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Struct, frozen=True):
     """The result of `advance`."""
 
     released: int  # visits that are due now
@@ -54,12 +57,14 @@ class Queue(Pacer, Reads, Protocol):
     "This run" is the one that `Runs.begin` returned.
     """
 
-    async def add(self, visits: Sequence[Visit], seed: Seed | None = None) -> int:
+    async def add(
+        self, visits: Sequence[Visit], seed: Seed | None = None, dates: Mapping[Url, datetime] = NO_DATES
+    ) -> int:
         """Adds URLs; those already known in this run are unchanged. Returns the number of new visits.
 
         URLs in a `seed` are fetched even if links alone would not be sufficient (nofollow, too deep, a trap).
         If several seeds contain a URL, the first by kind and by order in the settings is stored, regardless
-        of which was read first.
+        of which was read first. `dates`: what the seed says of when pages changed; the latest one counts.
         """
         ...
 
@@ -106,7 +111,7 @@ class Queue(Pacer, Reads, Protocol):
 
         Called when `lease` returns finished, until nothing is released: visits with a pattern that were found
         by links are held until then. What is released depends on the URLs found and settled so far, but not
-        on their order.
+        on their order. Called while other visits wait, it releases those of hosts that have none to lease.
         """
         ...
 

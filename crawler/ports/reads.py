@@ -6,21 +6,20 @@ run" is the newest one. What changes the state is a verb of the other roles.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from crawler.errors import Exit
 from crawler.model import survey
 from crawler.model.external import DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry
 from crawler.model.ledger import LedgerHead, LedgerRow
-from crawler.model.progress import Member
-from crawler.model.rows import EdgeRow, FeatureRow, HostRow, PageRow, PublicationRow, RunRow
+from crawler.model.rows import EdgeRow, FeatureRow, HostRow, PageRow, PublicationRow, RunRow, UrlRecord
 from crawler.model.rows import Tallies as Counts
-from crawler.model.run import Run
+from crawler.model.run import Member, Run, Wait
 from crawler.model.seed import Seed
 from crawler.model.trap import Trap
-from crawler.model.url_record import UrlRecord
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 
@@ -31,11 +30,11 @@ MOST_HOSTS: Final = 50  # in a report
 ABOVE_ALL: Final = "\x7f"  # sorts after every URL
 
 
-class Query(Generic[T_co]):
+class Query(Struct, Generic[T_co], frozen=True):
     """A question with one answer of type `T_co`."""
 
 
-class RowKind(Generic[T_co]):
+class RowKind(Struct, Generic[T_co], frozen=True):
     """A kind of rows, each a `T_co`."""
 
 
@@ -54,90 +53,126 @@ class Reads(Protocol):
 # -- the run -------------------------------------------------------------------------------------------------
 
 
-class NewestRun(Query[Run | None]):
+class NewestRun(Query[Run | None], frozen=True):
     """The newest run in any state; None before the first."""
 
 
-class AllRuns(Query[Sequence[RunRow]]):
+class AllRuns(Query[Sequence[RunRow]], frozen=True):
     """The stored runs, newest last."""
 
 
-class ExitOfRun(Query[Exit | None]):
+class ExitOfRun(Query[Exit | None], frozen=True):
     """The exit code with which the last leader ended this run; None while it is at work."""
 
 
-class MembersOfRun(Query[Sequence[Member]]):
+class MembersOfRun(Query[Sequence[Member]], frozen=True):
     """The members that worked on this run since it was last resumed."""
 
 
-class LastPublication(Query[PublicationRow | None]):
+class Waits(Query[Sequence[Wait]], frozen=True):
+    """What open work waits for, longer than a few seconds: the first to be due first."""
+
+
+class LastPublication(Query[PublicationRow | None], frozen=True):
     """The newest publication of any run; None before the first."""
 
 
-class PublishedOutcomes(Query[Mapping[str, int]]):
+class IsReadAnew(Query[bool], frozen=True):
+    """Whether pages are read in another way than in the last published run: their contents may differ."""
+
+
+class PublishedOutcomes(Query[Mapping[str, int]], frozen=True):
     """The outcomes in this run of the pages of the last publication: counts by code; "" for none yet."""
+
+
+class FailuresOfRun(Query[survey.Failures], frozen=True):
+    """The failed URLs of this run that count for its publication (`rules.failures`)."""
+
+
+class AnsweringPages(Query[Sequence[Url]], frozen=True):
+    """Listed pages that answered in this run, spread over the site by URL: at most `most`."""
+
+    most: int
+
+
+class LostPages(Query[Sequence[Url]], frozen=True):
+    """Pages of the last publication that this run did not find, spread over the site: at most `most`."""
+
+    most: int
+
+
+class PublishedExamples(Query[Sequence[Url]], frozen=True):
+    """A few pages of the last publication with one of these outcomes in this run, sorted by URL."""
+
+    outcome_codes: Collection[str]
+    limit: int = 3
 
 
 # -- counts of the run ---------------------------------------------------------------------------------------
 
 
-class RunBalance(Query[survey.Balance]):
+class RunBalance(Query[survey.Balance], frozen=True):
     """The counts of all URLs of this run."""
 
 
-@dataclass(frozen=True)
-class SiteSurvey(Query[survey.Survey]):
+class SiteSurvey(Query[survey.Survey], frozen=True):
     """Counts over all URLs of the site with origin `site`. Reads all of them."""
 
     site: str
 
 
-class ListedTallies(Query[Counts]):
+class ListedTallies(Query[Counts], frozen=True):
     """Counts over the listed pages of this run, for findings that need no other row."""
 
 
-class Sitemaps(Query[survey.SitemapCounts]):
+class Sitemaps(Query[survey.SitemapCounts], frozen=True):
     """The counts of the sitemaps of this run."""
 
 
-class BusiestHosts(Query[Sequence[HostRow]]):
+class BusiestHosts(Query[Sequence[HostRow]], frozen=True):
     """The origins that this run asked for pages, the busiest first, at most `MOST_HOSTS`."""
 
 
-class TrapsOfRun(Query[Sequence[Trap]]):
+class TrapsOfRun(Query[Sequence[Trap]], frozen=True):
     """The crawler traps of this run: those stored by `Queue.store_traps`, and closed patterns."""
 
 
 # -- single URLs ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RecordOf(Query[UrlRecord | None]):
+class RecordOf(Query[UrlRecord | None], frozen=True):
     """All that is known about one URL."""
 
     url: Url
 
 
-@dataclass(frozen=True)
-class CountLinking(Query[int]):
-    """The number of pages of this run that link to a URL. Slow, as it reads all of them."""
+class NumberOf(Query[int], frozen=True):
+    """The id of a URL, as in `EdgeRow`; 0 if it is unknown."""
 
     url: Url
 
 
-class FirstStart(Query[Url | None]):
+class Linking(Query[survey.LinkingPages], frozen=True):
+    """The other pages of this run that link to a URL, sorted by URL: at most `most`, at least one.
+
+    Slow, as it reads the links of all pages.
+    """
+
+    url: Url
+    most: int = 1
+
+
+class FirstStart(Query[Url | None], frozen=True):
     """The first start URL of this run."""
 
 
-@dataclass(frozen=True)
-class LastAnswered(Query[Url | None]):
+class LastAnswered(Query[Url | None], frozen=True):
     """The listed page of an origin that answered last in this run."""
 
     origin: str
 
 
-@dataclass(frozen=True)
-class Examples(Query[Sequence[Url]]):
+class Examples(Query[Sequence[Url]], frozen=True):
     """A few URLs of this run with that outcome, independent of the order of discovery."""
 
     outcome_code: str
@@ -147,67 +182,83 @@ class Examples(Query[Sequence[Url]]):
 # -- for the walk and the rules over all pages ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Filtered(Query[Sequence[Visit]]):
+class Filtered(Query[Sequence[Visit]], frozen=True):
     """The next URLs after `after`, sorted, that this run filtered as outside the site or as too deep."""
 
     after: str = ""
 
 
-class PagesOfFailingSeeds(Query[Sequence[tuple[Seed, Sequence[Url]]]]):
+class PagesOfFailingSeeds(Query[Sequence[tuple[Seed, Sequence[Url]]]], frozen=True):
     """Pages of the last publication not found in this run, from sitemaps that are failing temporarily."""
 
 
-@dataclass(frozen=True)
-class DateEvidence(Query[tuple[Sequence[survey.Evidence], Sequence[survey.Build]]]):
-    """For each origin, whether its Last-Modified headers are reliable, and its largest build.
+class DateEvidence(
+    Query[tuple[Sequence[survey.Evidence], Sequence[survey.Build], Sequence[survey.Build]]], frozen=True
+):
+    """For each origin, whether its dates are reliable, and the largest build by its Last-Modified headers,
+    and by its sitemap.
 
-    That is the `window` seconds with most Last-Modified headers of listed pages. A page states an older
-    date if that is more than `older` seconds before its header.
+    That is the `window` seconds with most dates of listed pages. A page states an older date if that is more
+    than `older` seconds before the other.
     """
 
     window: int
     older: int
 
 
-@dataclass(frozen=True)
-class SameContentGroups(Query[Sequence[survey.SameContent]]):
+class SameContentGroups(Query[Sequence[survey.SameContent]], frozen=True):
     """Groups of at least that many listed pages with the same content; the largest twenty."""
 
     least: int
 
 
+class CopiesBelow(Query[Mapping[str, Sequence[Url]]], frozen=True):
+    """By origin: listed pages that are the same as one below them, spread over the site: at most `most`."""
+
+    most: int
+
+
+class PagesWithContent(Query[Sequence[Url]], frozen=True):
+    """The listed pages of such a group, sorted by URL: at most a thousand."""
+
+    group: survey.SameContent
+
+
 # -- pages, for the sitemap, reports and lists ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ListedEntries(RowKind[Entry]):
+class ListedEntries(RowKind[Entry], frozen=True):
     """The entries of this run from `first` up to, but not including, `below`, by URL."""
 
     first: str = ""
     below: str = ABOVE_ALL
 
 
-class AllUrls(RowKind[Url]):
+class AllUrls(RowKind[Url], frozen=True):
     """All known URLs of the site in this run, with any outcome."""
 
 
-class Pages(RowKind[PageRow]):
+class Pages(RowKind[PageRow], frozen=True):
     """Every URL found by a run that is still stored, sorted by URL."""
 
 
-@dataclass(frozen=True)
-class PagesOf(Query[Mapping[int, PageRow]]):
+class PagesOf(Query[Mapping[int, PageRow]], frozen=True):
     """Rows of `Pages` by their ids; unknown ids are left out."""
 
     ids: Sequence[int]
 
 
-class Edges(RowKind[EdgeRow]):
-    """The links, redirect and canonical of each URL of this run that has any, sorted by URL."""
+class Edges(RowKind[EdgeRow], frozen=True):
+    """The links, redirect and canonical of each URL of this run that has any, sorted by URL.
+
+    From `first` up to, but not including, `below`.
+    """
+
+    first: str = ""
+    below: str = ABOVE_ALL
 
 
-class Suspects(RowKind[PageRow]):
+class Suspects(RowKind[PageRow], frozen=True):
     """The settled URLs of this run that may have a finding of their own, in any order.
 
     These are all that are not listed, apart from those on other sites that are not known to be broken,
@@ -219,8 +270,7 @@ class Suspects(RowKind[PageRow]):
 # -- what optional features read of pages --------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ReadingPages(RowKind[FeatureRow]):
+class ReadingPages(RowKind[FeatureRow], frozen=True):
     """The listed pages of this run of which a feature read more than that many URLs, sorted by URL.
 
     Without what it read.
@@ -230,16 +280,14 @@ class ReadingPages(RowKind[FeatureRow]):
     more_than: int = 0
 
 
-@dataclass(frozen=True)
-class FeaturesOf(Query[Mapping[Url, FeatureRow]]):
+class FeaturesOf(Query[Mapping[Url, FeatureRow]], frozen=True):
     """Those of these URLs that this run settled, with what a feature read of their pages."""
 
     name: str
     urls: Sequence[Url]
 
 
-@dataclass(frozen=True)
-class CommonUrls(Query[Collection[Url]]):
+class CommonUrls(Query[Collection[Url]], frozen=True):
     """The URLs that a feature read of at least that many listed pages of this run, and that share of them.
 
     Reads all pages.
@@ -253,12 +301,11 @@ class CommonUrls(Query[Collection[Url]]):
 # -- what search engines were told, and what other sites answered --------------------------------------------
 
 
-class LedgerState(Query[LedgerHead | None]):
+class LedgerState(Query[LedgerHead | None], frozen=True):
     """The ledger; None before the first submission."""
 
 
-@dataclass(frozen=True)
-class LedgerRows(RowKind[LedgerRow]):
+class LedgerRows(RowKind[LedgerRow], frozen=True):
     """The URLs whose mark differs between ledger and this run, sorted by URL.
 
     `unchanged`: the listed ones without a difference, too.
@@ -267,26 +314,21 @@ class LedgerRows(RowKind[LedgerRow]):
     unchanged: bool = False
 
 
-@dataclass(frozen=True)
-class DueLinks(RowKind[DueLink]):
-    """Links not checked in this round: first those never checked, then the longest ago."""
+class DueLinks(Query[Sequence[DueLink]], frozen=True):
+    """The next links not checked in this round: first those never checked, then the longest ago.
+
+    `after`: the last one of those that were read before.
+    """
 
     round_number: int
+    after: DueLink | None = None
 
 
-@dataclass(frozen=True)
-class CountDueLinks(Query[int]):
-    """How many these are."""
-
-    round_number: int
-
-
-@dataclass(frozen=True)
-class ExternalAnswer(Query[ExternalRow | None]):
+class ExternalAnswer(Query[ExternalRow | None], frozen=True):
     """The last answer for a URL."""
 
     url: Url
 
 
-class CountAnswers(Query[ExternalCounts]):
+class CountAnswers(Query[ExternalCounts], frozen=True):
     """The links to other sites of this run, by their last answer."""

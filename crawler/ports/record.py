@@ -1,18 +1,18 @@
 """The fourth role of the frontier: the outcomes of the pages."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
-from crawler.model.lease import Lease
+from crawler.model.external import CheckedLink
 from crawler.model.reasons import Source, Why
-from crawler.model.survey import Doubts, SameContent
-from crawler.model.visit import Link
+from crawler.model.survey import Doubts, WithContent
+from crawler.model.visit import Lease, Link
 from crawler.parse.url import Url
 from crawler.ports.reads import Reads
 
 
 class Record(Reads, Protocol):
-    """The outcomes of the pages of a run: which are listed, with which date, and why.
+    """The outcomes of the pages of a run: which are listed, with which date, and why; answers of other sites.
 
     For the rules over all pages, for the sitemap, and for questions about a run or a URL.
     """
@@ -33,18 +33,31 @@ class Record(Reads, Protocol):
         """
         ...
 
-    async def withdraw(self, pages: Sequence[Url] | SameContent, why: Why, detail: str) -> None:
+    async def withdraw(self, pages: Sequence[Url] | WithContent, why: Why, detail: str) -> None:
         """Unlists listed pages of this run."""
         ...
 
-    async def unlist_duplicates(self) -> None:
-        """Lists one of the pages that are the same by `rules.duplicates`; the others are its duplicates."""
+    async def ignore_canonicals(self, listable: Callable[[Url], bool]) -> int:
+        """Lists the `listable` pages whose canonical is ignored by `rules.canonicals`. Returns how many.
+
+        Called before other rules over all pages, and after `keep_failing`.
+        """
         ...
 
-    async def unlist_repeats(self) -> int:
-        """Unlists pages of closed patterns without content of their own. Returns how many."""
+    async def unlist_duplicates(self, ignoring_rest: Collection[str] = ()) -> None:
+        """Lists one of the pages that are the same by `rules.spellings`; the others are its duplicates.
+
+        `ignoring_rest`: origins that ignore what follows the path of a page.
+        """
         ...
 
     async def keep_failing(self) -> None:
         """Decides which failed pages of this run stay listed, by `keep_failing`. May be called again."""
+        ...
+
+    async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
+        """Stores what other sites answered for links, in a round of checks.
+
+        Answers for URLs that are no longer known are ignored.
+        """
         ...

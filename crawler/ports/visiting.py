@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from crawler.model.lease import Lease
 from crawler.model.settlement import Settlement, Unvisited, VisitResult
+from crawler.model.visit import Lease
 
 if TYPE_CHECKING:  # commands that only read the state do not load the HTML parser
     from crawler.model.reply import Broken
-    from crawler.parse.html import Page, PageSource
+    from crawler.parse.html import PageSource, ParsedPage
 
 
 class Visitor(Protocol):
@@ -31,7 +31,7 @@ class Visitor(Protocol):
 class Reader(Protocol):
     """Parses HTML that may crash or stall the parser."""
 
-    async def read(self, markup: "PageSource") -> "Page | Broken":
+    async def read(self, markup: "PageSource") -> "ParsedPage | Broken":
         """The parsed page, or why it could not be parsed. Never raises because of the page."""
         ...
 

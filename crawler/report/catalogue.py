@@ -71,6 +71,14 @@ class Code(Enum):
         "noindex-canonical", Severity.WARNING, "Both noindex and a canonical URL",
         "These pages say noindex and name another page as canonical: search engines have to choose.",
     )  # fmt: skip
+    CANONICAL_CONFLICT = (
+        "canonical-conflict", Severity.WARNING, "Canonical URL is ignored",
+        "These pages name a canonical URL that fails or leads back to them, so search engines ignore it.",
+    )  # fmt: skip
+    NOINDEX_FOR_BOT = (
+        "noindex-for-bot", Severity.WARNING, "Noindex for one search engine",
+        "These listed pages are marked noindex for a search engine that --bots does not name.",
+    )  # fmt: skip
     REDIRECT_CHAIN = (
         "redirect-chain", Severity.WARNING, "Redirect chains",
         "These redirects take two hops or more.",
@@ -82,6 +90,10 @@ class Code(Enum):
     ORPHAN = (
         "orphan", Severity.WARNING, "Orphans",
         "These listed pages are not linked by any page: only a sitemap or --input contains them.",
+    )  # fmt: skip
+    VANISHED = (
+        "vanished", Severity.WARNING, "Listed pages that are no longer linked",
+        "The last sitemap listed these pages, and no link leads to them any more, so they are not listed.",
     )  # fmt: skip
     DUPLICATE_CONTENT = (
         "duplicate-content", Severity.WARNING, "Duplicate content",
@@ -154,7 +166,8 @@ GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 """Codes whose items are groups of pages."""
 NEEDS_COMPLETE: Final = frozenset(
     {
-        Code.ORPHAN, Code.SITEMAP_STALE, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE, Code.LASTMOD_LIES,
+        Code.ORPHAN, Code.VANISHED,
+        Code.SITEMAP_STALE, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE, Code.LASTMOD_LIES,
         Code.NO_LASTMOD, Code.HREFLANG_NO_RETURN, Code.HREFLANG_TARGET, Code.IMAGES_CUT,
     }
 )  # fmt: skip

@@ -17,6 +17,7 @@ from crawler.model.outcome import says
 from crawler.model.reasons import SeedKind
 from crawler.model.rendering import Needs
 from crawler.model.rows import EdgeRow, PageRow
+from crawler.model.survey import VanishedPage
 from crawler.model.trap import SAYS
 from crawler.parse.url import origin
 from crawler.report.catalogue import GROUPED, NEEDS_COMPLETE, Code
@@ -207,6 +208,13 @@ class Findings:
             code = Code.CANONICAL_BROKEN if is_broken else Code.CANONICAL_CHAIN
             yield PageFinding(code, page, f"{page.detail}: {WHY[other]}")
 
+    def _barred(self, page: PageRow) -> Iterator[PageFinding]:
+        """Listed pages that are not for every search engine, or whose canonical is ignored."""
+        if page.barred:
+            yield PageFinding(Code.NOINDEX_FOR_BOT, page, page.barred)
+        if page.detail:
+            yield PageFinding(Code.CANONICAL_CONFLICT, page, page.detail)
+
     def _named(self, page: PageRow) -> Iterator[PageFinding]:
         """URLs that a sitemap should not contain, or that only a sitemap contains."""
         seed, inbound = page.seed, self.inbound
@@ -259,7 +267,13 @@ class Findings:
 
 
 _Rule = Callable[[Findings, PageRow], Iterator[PageFinding]]
-_LISTED: Final[Sequence[_Rule]] = (Findings._named, Findings._grouped, Findings._rendered, Findings._undated)  # noqa: SLF001 - our own
+_LISTED: Final[Sequence[_Rule]] = (
+    Findings._barred,  # noqa: SLF001 - our own
+    Findings._named,  # noqa: SLF001
+    Findings._grouped,  # noqa: SLF001
+    Findings._rendered,  # noqa: SLF001
+    Findings._undated,  # noqa: SLF001
+)
 _OTHERS: Final[Sequence[_Rule]] = (
     Findings._linked,  # noqa: SLF001
     Findings._chained,  # noqa: SLF001
@@ -281,6 +295,11 @@ def site_findings(known: Known) -> Iterator[Finding]:
     if known.unreliable and known.run.complete:
         items = [Item(f"{site}/", detail=why) for site, why in known.unreliable.items()]
         yield Finding(Code.LASTMOD_LIES, len(items), items=items)
+    if known.vanished.count and known.run.complete:
+        is_new = known.run.number > 1
+        items = [Item(page.url, detail=_vanished_detail(page), new=is_new) for page in known.vanished.asked]
+        count = known.vanished.count
+        yield Finding(Code.VANISHED, count, count if is_new else 0, items=items)
     if known.robots_line and known.robots_names is False:
         _, _, sitemap = known.robots_line.partition(" ")
         detail = f"{known.robots_line} is missing"
@@ -288,6 +307,14 @@ def site_findings(known: Known) -> Iterator[Finding]:
             detail += f"; it names {known.robots_others[0]}, which is not written here"
         item = Item(f"{origin(sitemap)}/robots.txt", detail=detail)
         yield Finding(Code.ROBOTS_LINE, 1, items=[item])
+
+
+def _vanished_detail(page: VanishedPage) -> str:
+    """What a page answers to which no link leads any more."""
+    if page.is_alive:
+        return "still answers, and may be indexed: link to it, or name it in a sitemap"
+    words = says(page.outcome) if page.outcome else "still answers"
+    return f"{words}: {page.target}" if page.target else words
 
 
 def _is_named(page: PageRow) -> bool:
@@ -311,9 +338,9 @@ def _external_detail(page: PageRow) -> str:
 def _failure_detail(page: PageRow) -> str:
     """The detail of a failure, beside the status."""
     kind = kind_of(page.outcome)
-    if kind in {UrlKind.MOVED, UrlKind.ROBOTS}:
+    if kind in {UrlKind.MOVED, UrlKind.ROBOTS, UrlKind.NOINDEX}:
         return page.detail
-    if kind is UrlKind.NOINDEX or (kind is UrlKind.BROKEN and page.status in {404, 410}):
+    if kind is UrlKind.BROKEN and page.status in {404, 410}:
         return ""
     return _sentence(page)
 

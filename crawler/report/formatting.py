@@ -1,13 +1,17 @@
 """Formats values for people, in reports, logs and commands: counts with their noun, sizes, times and URLs."""
 
+import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
 
 from crawler.model.outcome import says
+from crawler.model.run import Wait
 from crawler.parse.url import origin
 from crawler.report.printable import printable
 
+LONGEST_ORIGIN: Final = 60  # characters
 SIZES: Final = ("kB", "MB", "GB", "TB")
 DURATIONS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -52,16 +56,42 @@ def second(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def clock(seconds: float) -> str:
+    """The time of a moment (seconds since the epoch): `23:49:07 UTC`."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S UTC")
+
+
+def waiting_words(waits: Sequence[Wait]) -> str:
+    """`waits for https://example.com until 23:49:07 UTC`, and for how many others."""
+    first, others = waits[0], len(waits) - 1
+    more = f" and {counted(others, 'more host')}" if others else ""
+    return f"waits for {printable(first.origin, LONGEST_ORIGIN)}{more} until {clock(first.until)}"
+
+
+def pace_words(delay: float) -> str:
+    """`at most 5 requests/s`, `1 request every 2 s`, by the seconds between two requests; `unpaced`."""
+    if not delay:
+        return "unpaced"
+    return f"at most {1 / delay:.3g} requests/s" if delay < 1 else f"1 request every {delay:.3g} s"
+
+
+def least_words(seconds: float, word: str = "at least") -> str:
+    """`at least 30 s`, rounded up to five seconds or to minutes."""
+    step = 5 if seconds <= 60 else 60
+    return f"{word} {duration(max(step, math.ceil(seconds / step) * step))}"
+
+
 def minute(seconds: float) -> str:
     """A moment (seconds since the epoch) to the minute: `2026-11-21 23:49 UTC`."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def iso(seconds: float | None) -> str | None:
-    """A moment (seconds since the epoch) in ISO 8601 format, UTC."""
-    if seconds is None:
+def iso(at: float | datetime | None) -> str | None:
+    """A moment (if a number: seconds since the epoch) in ISO 8601 format, UTC: as in all JSON."""
+    if at is None:
         return None
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    moment = at.astimezone(UTC) if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def short(url: str, site: str) -> str:

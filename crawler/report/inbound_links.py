@@ -23,6 +23,28 @@ def numbers(size: int) -> "array[int]":
     return array("I", bytes(4 * size))
 
 
+class LinkCounts:
+    """How many other pages link to each URL, and to how many other URLs it links, by its id."""
+
+    def __init__(self) -> None:
+        self._into, self._out = numbers(1024), numbers(1024)
+
+    def add(self, row: EdgeRow) -> None:
+        """Add the links of one page."""
+        targets = {abs(to) for to in row.links} - {row.id}
+        highest = max(targets, default=0)
+        for counts in (self._into, self._out):
+            if (missing := max(highest, row.id) + 1 - len(counts)) > 0:
+                counts.extend(numbers(max(missing, len(counts))))
+        for to in targets:
+            self._into[to] += 1
+        self._out[row.id] = len(targets)
+
+    def of(self, number: int) -> tuple[int, int]:
+        """The links to a URL, and those on it."""
+        return (self._into[number], self._out[number]) if number < len(self._into) else (0, 0)
+
+
 class InboundLinks:
     """Links, redirects and canonicals, by target."""
 

@@ -18,11 +18,12 @@ from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, U
 from crawler.model.phases import Phase
 from crawler.model.settlement import Settlement
 from crawler.parse.credentials import masked
-from crawler.report.formatting import duration
+from crawler.report.formatting import duration, iso, least_words, pace_words, waiting_words
 from crawler.report.printable import printable
 from crawler.report.stats import Stats
 
 LONGEST: Final = 500  # characters of a message
+LONGEST_SITE: Final = 60  # characters
 LONGEST_JSON: Final = 8_000  # characters of one text in a JSON line
 LIBRARIES: Final = ("httpx", "httpcore", "asyncio")  # logged at level warning and above
 
@@ -42,6 +43,12 @@ def configure(log_format: str = "text", level: int = logging.INFO, stream: TextI
             logger.removeHandler(old)
         logger.addHandler(handler)
         logger.setLevel(level if name == "crawler" else logging.WARNING)
+
+
+def is_json() -> bool:
+    """Whether the program's log is one of JSON objects."""
+    handlers = logging.getLogger("crawler").handlers
+    return any(isinstance(handler.formatter, JsonLines) for handler in handlers)
 
 
 class LineHandler(logging.Handler):
@@ -123,7 +130,8 @@ class LineSink:
     """A `ports.Sink` that logs settled URLs.
 
     With --verbose every URL is logged, failures at level info. Otherwise only the JSON log has each failure,
-    so that they can be counted; the text log leaves them to the summary.
+    so that they can be counted; the text log leaves them to the summary. What is tried again later is always
+    logged.
     """
 
     def __init__(self, log_format: str = "text") -> None:
@@ -132,6 +140,9 @@ class LineSink:
     async def settled(self, group: Sequence[Settlement]) -> None:
         """See `ports.Sink.settled`. Formats nothing that is not logged."""
         logs_all = log.isEnabledFor(logging.DEBUG)
+        for settlement in group:
+            if isinstance(settlement.verdict.outcome, Later):
+                log_later(settlement, settlement.verdict.outcome)
         if not logs_all and not self._logs_failures:
             return
         for settlement in group:
@@ -139,6 +150,18 @@ class LineSink:
             if failed or logs_all:
                 level = logging.INFO if failed else logging.DEBUG
                 log.log(level, "settled", extra={"fields": settled_fields(settlement)})
+
+
+def log_later(settlement: Settlement, later: Later) -> None:
+    """Logs that a page is visited again later."""
+    because = later.cause.says + (f" ({later.detail})" if later.detail else "")
+    fields = {"url": settlement.lease.visit.url, "because": because, "until": iso(later.until)}
+    log.info("tried again later", extra={"fields": fields})
+
+
+def log_repeated(url: str, because: str, attempt: int) -> None:
+    """Logs that a request is repeated."""
+    log.info("trying again", extra={"fields": {"url": url, "because": because, "attempt": attempt}})
 
 
 def settled_fields(settlement: Settlement) -> dict[str, Any]:
@@ -174,10 +197,12 @@ def log_progress(stats: Stats) -> None:
 
 
 def progress_line(stats: Stats) -> str:
-    """`12 s  340 of 1,170 known pages, 28.3/s, 16 in flight, 814 queued, 2 failed, at least 30 s left`."""
+    """`https://example.com  12 s  340 of 1,170 known pages, 4.9/s (at most 5 requests/s), 16 in flight,
+    814 queued, 2 failed, at least 3 min left`.
+    """
     parts = [
         f"{stats.done:,} of {stats.known:,} known pages",
-        f"{stats.rate():,.1f}/s",
+        f"{stats.rate():,.1f}/s ({pace_words(stats.delay)})",
         f"{stats.in_flight} in flight",
         f"{stats.queued:,} queued",
         f"{stats.failed:,} failed",
@@ -186,15 +211,19 @@ def progress_line(stats: Stats) -> str:
         parts.append(f"stopping ({printable(stats.stopping)})")
     elif stats.phase is not Phase.CRAWLING:
         parts.append(stats.phase)
+    elif stats.waiting:
+        parts.append(waiting_words(stats.waiting))
     elif left := remaining_words(stats):
         parts.append(left)
-    return f"{duration(stats.elapsed)}  {', '.join(parts)}"
+    site = f"{printable(stats.site, LONGEST_SITE)}  " if stats.site else ""
+    return f"{site}{duration(stats.elapsed)}  {', '.join(parts)}"
 
 
 def progress_fields(stats: Stats) -> dict[str, Any]:
     """The progress as fields. Times in seconds; `remaining` is null while it is unknown."""
     remaining = stats.remaining()
     return {
+        "site": stats.site,
         "elapsed": round(stats.elapsed, 1),
         "phase": stats.phase,
         "known": stats.known,
@@ -209,6 +238,8 @@ def progress_fields(stats: Stats) -> dict[str, Any]:
         "remaining": round(remaining[0], 1) if remaining else None,
         "at_least": remaining[1] if remaining else None,
         "stopping": stats.stopping,
+        "waits_for": stats.waiting[0].origin if stats.waiting else None,
+        "waits_until": iso(stats.waiting[0].until) if stats.waiting else None,
     }
 
 
@@ -217,7 +248,5 @@ def remaining_words(stats: Stats) -> str | None:
     remaining = stats.remaining()
     if remaining is None:
         return None
-    seconds, open_ended = remaining
-    step = 5 if seconds <= 60 else 60
-    shown = duration(max(step, math.ceil(seconds / step) * step))
-    return f"{'at least' if open_ended else 'about'} {shown} left"
+    seconds, is_bound = remaining
+    return f"{least_words(seconds, 'at least' if is_bound else 'about')} left"

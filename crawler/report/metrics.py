@@ -111,21 +111,8 @@ class Metrics:
         """Sets a histogram: the observations in each bucket, by its upper bound; and the sum of all."""
         self._histograms[_BY_NAME[name].name] = buckets, total
 
-    def rendered(self) -> str:
-        """The text format, in the order of the catalogue, without timestamps."""
-        return "".join(f"{line}\n" for metric in CATALOGUE for line in self._lines(metric))
-
-    def _lines(self, metric: Metric) -> Iterator[str]:
-        name = PREFIX + metric.name
-        samples = [*self._of(metric)]
-        if samples:
-            yield f"# HELP {name} {_escaped(metric.says)}"
-            yield f"# TYPE {name} {metric.kind}"
-            for suffix, labels, value in samples:
-                shown = ",".join(f'{label}="{_quoted(text)}"' for label, text in labels)
-                yield f"{name}{suffix}{{{shown}}} {_number(value)}"
-
-    def _of(self, metric: Metric) -> Iterator[tuple[str, Sequence[tuple[str, str]], float]]:
+    def samples_of(self, metric: Metric) -> Iterator[tuple[str, Sequence[tuple[str, str]], float]]:
+        """The suffix of the name, the labels and the value of each sample."""
         site = ("site", self._site)
         for values, value in self._samples.get(metric.name, {}).items():
             yield "", [site, *zip(metric.labels, values, strict=True)], value
@@ -137,6 +124,22 @@ class Metrics:
                 yield "_bucket", [site, ("le", _number(bound))], count
             yield "_sum", [site], total
             yield "_count", [site], count
+
+
+def rendered(sites: Sequence[Metrics]) -> str:
+    """The text format, in the order of the catalogue, without timestamps."""
+    return "".join(f"{line}\n" for metric in CATALOGUE for line in _lines(metric, sites))
+
+
+def _lines(metric: Metric, sites: Sequence[Metrics]) -> Iterator[str]:
+    name = PREFIX + metric.name
+    samples = [sample for site in sites for sample in site.samples_of(metric)]
+    if samples:
+        yield f"# HELP {name} {_escaped(metric.says)}"
+        yield f"# TYPE {name} {metric.kind}"
+        for suffix, labels, value in samples:
+            shown = ",".join(f'{label}="{_quoted(text)}"' for label, text in labels)
+            yield f"{name}{suffix}{{{shown}}} {_number(value)}"
 
 
 def _number(value: float) -> str:

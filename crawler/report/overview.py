@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from crawler.model.rows import PageRow
 from crawler.report.formatting import folders_of
 from crawler.report.url_kind import FAILED, OFF_SITE, UrlKind, is_listed, kind_of
@@ -41,8 +43,7 @@ class Measured(NamedTuple):
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class Extremes:
+class Extremes(Struct, frozen=True):
     """The largest of many numbers, and typical ones."""
 
     median: int

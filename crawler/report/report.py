@@ -4,20 +4,24 @@ Lists are cut to their first few items, with the number of those left out.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from crawler.model.external import ExternalCheck, ExternalCounts
 from crawler.model.rows import HostRow, RunRow
-from crawler.model.survey import Balance
+from crawler.model.survey import Balance, VanishedPages
 from crawler.model.trap import Trap
 from crawler.report.catalogue import GROUPED, Code
 from crawler.report.changes import Changes
 from crawler.report.formatting import counted
 from crawler.report.overview import Extremes, Folder
 
+NONE_VANISHED: Final = VanishedPages()
 
-@dataclass(frozen=True, slots=True)
-class Item:
+
+class Item(Struct, frozen=True):
     """One URL of a finding; of a finding about groups, the first page of a group, before `sources`."""
 
     url: str
@@ -30,8 +34,7 @@ class Item:
     size: int = 1  # pages of the group
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """All items with one code."""
 
     code: Code
@@ -58,8 +61,7 @@ class Finding:
         return f"{self.code.says} {counted(self.links, 'link')}{where} {verb} here."
 
 
-@dataclass(frozen=True, slots=True)
-class RuleCount:
+class RuleCount(Struct, frozen=True):
     """A line of robots.txt, and the URLs that it disallows."""
 
     line: str
@@ -68,8 +70,7 @@ class RuleCount:
     example: str
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """The input of a report besides the rows of pages."""
 
     site: str  # origin
@@ -86,6 +87,7 @@ class Known:
     robots_names: bool | None = None  # whether robots.txt has that line; None: unknown
     robots_others: Sequence[str] = ()  # other sitemaps that it names, and that are not written here
     check: ExternalCheck | None = None  # of links to other sites; None: they were not checked
+    vanished: VanishedPages = NONE_VANISHED
     external: ExternalCounts | None = None  # what is known of these links
     settings: Sequence[tuple[str, str]] = ()  # those that are not the default, masked
     program: str = ""  # name and version
@@ -103,8 +105,7 @@ class Known:
         return self.name != self.site
 
 
-@dataclass(frozen=True, slots=True)
-class SiteReport:
+class SiteReport(Struct, frozen=True):
     """The report of a run. Unknown values are None."""
 
     known: Known
@@ -123,7 +124,3 @@ class SiteReport:
         if not most:
             return self
         return replace(self, findings=[replace(one, items=one.items[:most]) for one in self.findings])
-
-    def finding(self, code: Code) -> Finding | None:
-        """The finding with a code, if there is one."""
-        return next((finding for finding in self.findings if finding.code is code), None)

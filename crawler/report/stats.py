@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from crawler.model.outcome import Failed, Later, Listed, code
 from crawler.model.phases import Phase
+from crawler.model.run import Wait
 from crawler.model.settlement import Settlement
 
 WINDOW: Final = 10.0  # seconds over which the rate is measured
@@ -39,8 +40,10 @@ class Stats:
         max_pages: int | None = None,
         max_time: float | None = None,
         concurrency: int | None = None,
+        site: str = "",
     ) -> None:
-        """`max_pages` and `max_time` are the limits of the run."""
+        """`max_pages` and `max_time` are the limits of the run; `site` is its name."""
+        self.site = site
         self.known = 0  # URLs to visit, including those already visited
         self.done = 0  # of these, settled
         self.listed = self.failed = self.retries = 0
@@ -50,6 +53,7 @@ class Stats:
         self.delay = 0.0  # between requests to the slowest active host; 0: unpaced
         self.phase = Phase.OPENING
         self.stopping: str | None = None
+        self.waiting: Sequence[Wait] = ()  # for what, if nothing is due
         self.outcomes: Counter[str] = Counter()  # settled in this session, by `model.code`
         self._max_pages, self._max_time, self._concurrency = max_pages, max_time, concurrency
         self._clock = clock
@@ -86,6 +90,12 @@ class Stats:
     def pace(self, delay: float) -> None:
         """Sets the interval between requests to the slowest active host."""
         self.delay = delay
+
+    def waits(self, waits: Sequence[Wait]) -> bool:
+        """See `engine.course.Counters.waits`."""
+        is_new = waits[:1] != self.waiting[:1]
+        self.waiting = waits
+        return bool(waits) and is_new
 
     def throttled(self, seconds: float = BACKING_OFF) -> None:
         """A host is overloaded, and paused for `seconds`."""
@@ -146,20 +156,26 @@ class Stats:
     def remaining(self) -> tuple[float, bool] | None:
         """Seconds until all known URLs are done, and whether that is a lower bound, as more are found.
 
-        None while there is no basis for an estimate: after few pages, while URLs are found as fast as they
-        are done, when there is no progress, and once the run is stopping.
+        None while there is no basis for an estimate: after few pages, when there is no progress, and once the
+        run is stopping.
         """
         now, then = self._sample(), self._samples[0]
         if self.stopping or self.elapsed < ENOUGH_SECONDS or now.done - self._resumed < ENOUGH_PAGES:
             return None
         done, grown = now.done - then.done, now.known - then.known
         limited = self.left < self.known - self.done
-        if done <= 0 or (done <= grown and not limited):
+        if done <= 0:
             return None
         seconds = self.left * max((now.at - then.at) / done, self.delay)
         if self._max_time is not None and seconds > (rest := max(0.0, self._max_time - self.elapsed)):
             return rest, False
         return seconds, grown > 0 and not limited
+
+    def converges(self) -> bool:
+        """Whether pages are done faster than they are found: the share of those done says something."""
+        now, then = self._sample(), self._samples[0]
+        is_limited = self.left < self.known - self.done
+        return self.remaining() is not None and (is_limited or now.done - then.done > now.known - then.known)
 
     def _sample(self) -> Sample:
         """The current progress, stored if the last sample is old enough; earlier windows are dropped."""

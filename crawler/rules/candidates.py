@@ -9,17 +9,21 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from crawler.model.facts import LabelledUrl
-from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
+from crawler.model.protocol import MAX_LOC
 from crawler.model.reasons import Why
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
-from crawler.model.visit import Links, Visit
+from crawler.model.visit import Lease, Links, Visit
 from crawler.parse.url import Url
 from crawler.rules.scope import SiteScope
 from crawler.rules.traps import Traps
 
 # Characters of URLs in a generation: more than the links of one page can have.
 GENERATION_CHARACTERS: Final = 16_000_000
+
+# Characters of new URLs in one session that are too long for a sitemap. They are crawled for links, and a
+# hostile site has any number of them.
+MOST_LONG: Final = 64_000_000
 
 
 class KnownUrls:
@@ -62,8 +66,8 @@ class KnownUrls:
 class Candidates:
     """Checks URLs against the scope, which grows when a start URL redirects to another host."""
 
-    def __init__(self, scope: SiteScope, traps: Traps) -> None:
-        self._scope, self.traps = scope, traps
+    def __init__(self, scope: SiteScope, traps: Traps, most_long: int = MOST_LONG) -> None:
+        self._scope, self.traps, self._long_left = scope, traps, most_long
         self.forget()
 
     @property
@@ -91,6 +95,8 @@ class Candidates:
                 tuple(url for url in links.followed if url == named),
                 (*(url for url in links.followed if url != named), *links.avoided),
             )
+        if self._long_left < 0:
+            links = self._short(links, leading)
         numbers = array("q", self._settled.numbers(links.followed))
         found = list[Visit]()
         for place in _places(links.followed, numbers, leading):
@@ -107,6 +113,7 @@ class Candidates:
             for url, number in zip(links.avoided, avoided, strict=True)
             if not number
         ]
+        self._long_left -= sum(length for one in found if (length := len(one.url)) > MAX_LOC)
         judged = Verdict(
             self.listable(visit.url, outcome),
             verdict.facts,
@@ -116,6 +123,14 @@ class Candidates:
         )
         listable = self.scope.unlisted(visit.url) is None
         return Settlement(lease, judged, tuple(found), listable, LinkNumbers(numbers, avoided))
+
+    def _short(self, links: Links, leading: Container[Url | None]) -> Links:
+        """The links without long ones, of which there were enough; a canonical or redirect target stays."""
+        kept = Links(*(tuple(url for url in side if len(url) <= MAX_LOC or url in leading) for side in links))
+        if kept != links:
+            example = next(url for side in links for url in side if len(url) > MAX_LOC and url not in leading)
+            self.traps.report("links", f"URLs above {MAX_LOC:,} characters, {MOST_LONG:,} in all", example)
+        return kept
 
     def forget(self) -> None:
         """Forgets all record numbers."""

@@ -13,11 +13,11 @@ from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
 from crawler.model.settlement import Verdict
 from crawler.parse.url import Url, origin
-from crawler.rules.retry_after import PASSING
+from crawler.rules.throttle import PASSING
 
 MIN_FAILURES: Final = 30  # pages
 MAX_RECENT: Final = 100  # failed pages that are remembered
-_DOWN: Final = frozenset({Cause.CONNECT, Cause.TIMEOUT, Cause.TRUNCATED, Cause.RATE_LIMITED})
+_DOWN: Final = frozenset({Cause.CONNECT, Cause.TIMEOUT, Cause.TRUNCATED, Cause.RATE_LIMITED, Cause.WALL})
 
 
 class CircuitBreaker:

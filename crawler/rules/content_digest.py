@@ -1,10 +1,11 @@
-"""Which pages have the text fingerprinted. For the others a digest of their bytes stands for their content.
+"""Of which pages the text is fingerprinted, beside the digest of their bytes, which every page has.
 
 A fingerprint shows which pages have the same text, and whether the text of a page changed when its bytes did.
 A page with a trusted header needs neither; as long as its bytes stay the same, its text does, too. The choice
 depends on the page and on what the last run stored about it, never on the order of the crawl. Pure.
 """
 
+import re
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
@@ -14,21 +15,36 @@ from crawler.model.reasons import Source
 from crawler.parse import fingerprint
 from crawler.parse import url as urls
 from crawler.rules.duplicates import names_folder, stem
+from crawler.rules.spellings import sessions
 from crawler.rules.traps import calendar_of
 
 # One of so many pages is always fingerprinted: they expose headers that change while the text does not.
 FINGERPRINTED_SHARE: Final = 8
+_SEPARATORS: Final = re.compile(r"[\W_]")
 
 
 def suffices(url: str, body: bytes, facts: Facts, prior: Facts | None, sources: Sequence[Source]) -> bool:
-    """Whether a digest of the bytes is enough. `facts`: from the header fields; `prior`: of the last run."""
-    before = prior.content if prior else None
-    if before is not None:
-        return before == fingerprint.of_bytes(body)
+    """Whether the digest of the bytes is enough. `facts`: from header fields; `prior`: of the last run."""
+    if prior is not None and prior.digest is not None:
+        return prior.content is None and prior.digest == fingerprint.digest(body)
     is_believed = facts.header is not None and not facts.fresh and Source.HEADER in sources
-    if not is_believed or "?" in url or names_folder(url):
+    if not is_believed or is_suspicious(url) or names_folder(url):
         return False
     return not is_sampled(url) and calendar_of(url) is None
+
+
+def is_suspicious(url: str) -> bool:
+    """Whether the URL may be one of endlessly many whose pages repeat what is asked for.
+
+    It has a query, a segment or a word of its path comes again, a segment looks like the id of a session, or
+    adds up words with "+" or ",". Numbers come again in many true paths.
+    """
+    path = urls.target(url).lower()
+    if "?" in url or "+" in path or "," in path:
+        return True
+    parts = [part for part in path.split("/") if part]
+    words = [word for word in _SEPARATORS.split(path) if word and not word.isdigit()]
+    return len(set(parts)) < len(parts) or len(set(words)) < len(words) or any(sessions(url))
 
 
 def is_sampled(url: str) -> bool:

@@ -1,9 +1,7 @@
-"""Duplicates: one page under several URLs, of which one is listed.
+"""Names of one page: a folder and its index page, content negotiation, and the sort orders of one list.
 
-Three kinds: a folder and its index page, URLs made by content negotiation (`Content-Location`), and the sort
-orders of one list. The URLs only suggest a duplicate: the pages must also have the same content and links
-(`Facts.unordered`). The frontier applies this to all pages of a complete crawl, so that the order of their
-arrival does not matter. Pure.
+The URLs only suggest that pages are the same: the pages must also have the same content and links
+(`Facts.unordered`). For other spellings of an address, see `spellings`. Pure.
 """
 
 import re
@@ -33,8 +31,8 @@ def names_folder(url: str) -> bool:
 
 def outside(url: Url, links: Iterable[Url]) -> Iterator[Url]:
     """The links of a page without those to its own URLs."""
-    own = stem(url)
-    return (link for link in links if not link.startswith(own) or stem(link) != own)
+    own = stem(url).rstrip("/")
+    return (link for link in links if not link.startswith(own) or stem(link).rstrip("/") != own)
 
 
 def variant(url: Url, announced: Url | None) -> Url | None:
@@ -45,16 +43,6 @@ def variant(url: Url, announced: Url | None) -> Url | None:
     if announced is None or announced == url or origin(announced) != origin(url):
         return None
     return announced if stem(announced) == stem(url) else None
-
-
-def resource(url: str, announced: str | None) -> str:
-    """The URL that all duplicates of a page have in common. `announced`: its `variant`."""
-    path, mark, query = url.partition("?")
-    if announced:
-        path, its_mark, its_query = announced.partition("?")
-        mark, query = (its_mark, its_query) if its_mark else (mark, query)
-    folder, _, name = path.rpartition("/")
-    return f"{folder}/{'' if _INDEX.fullmatch(name) else name}{mark}{query}"
 
 
 def unsorted(url: str) -> list[tuple[str, str]]:

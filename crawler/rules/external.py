@@ -4,12 +4,14 @@
 of two replies counts, is decided in `engine.external`.
 """
 
+from collections import Counter, defaultdict
 from typing import Final
 
-from crawler.model.external import Answer
+from crawler.model.external import Answer, DueLink
 from crawler.model.protocol import REDIRECTS
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Reply, Response
+from crawler.parse import url as urls
 from crawler.rules.redirects import Redirects, Stopped
 
 REFUSING: Final = frozenset({401, 403, 407, 408, 425, 429, 451, 999})
@@ -17,6 +19,9 @@ REFUSING: Final = frozenset({401, 403, 407, 408, 425, 429, 451, 999})
 """
 
 GONE_STATUSES: Final = frozenset({404, 410})
+
+AGAIN: Final = 10
+"""How many times further back the place of a link is that was checked before, in an earlier run."""
 
 ANSWER_BY_CAUSE: Final = {
     Cause.DNS: Answer.DNS,
@@ -26,6 +31,7 @@ ANSWER_BY_CAUSE: Final = {
     Cause.TIMEOUT: Answer.TIMEOUT,
     Cause.TRUNCATED: Answer.TRUNCATED,
     Cause.PROTOCOL: Answer.PROTOCOL,
+    Cause.WALL: Answer.WALL,
 }
 """How an exchange that brought no response is reported; others cannot happen without a body."""
 
@@ -41,10 +47,29 @@ FINAL: Final = frozenset({Cause.DNS, Cause.TLS, Cause.ADDRESS})
 ANSWER_BY_CLASS: Final = {2: Answer.OK, 4: Answer.CLIENT_ERROR, 5: Answer.SERVER_ERROR}
 
 
+class LinkRanks:
+    """Ranks links so that neither a host with many links nor a domain with many hosts keeps others waiting.
+
+    The rank of a link grows with the number of links of its host and of hosts of its domain before it.
+    """
+
+    def __init__(self) -> None:
+        self._links = Counter[str]()
+        self._hosts = defaultdict[str, dict[str, int]](dict)  # of each domain, in the order of their links
+
+    def of(self, link: DueLink) -> int:
+        """The rank of the next link."""
+        host = urls.host(link.url)
+        hosts = self._hosts[urls.registrable(host)]
+        self._links[host] += 1
+        place = self._links[host] + hosts.setdefault(host, len(hosts))
+        return place * AGAIN if link.checked else place
+
+
 def asks_for_less(reply: Reply) -> bool:
     """Whether the host answers crawlers with a request to come more rarely, or not at all."""
     if isinstance(reply, Broken):
-        return False
+        return reply.cause is Cause.WALL
     return reply.status in {429, 999} or (reply.status == 503 and bool(reply.headers.get("retry-after")))
 
 
@@ -53,9 +78,9 @@ def needs_get(reply: Reply) -> bool:
 
     No reply but a good one is taken from a HEAD, apart from those that ask for fewer requests.
     """
-    if isinstance(reply, Broken):
-        return reply.transient or reply.cause not in FINAL
-    return reply.status >= 400 and not asks_for_less(reply)
+    if asks_for_less(reply):
+        return False
+    return reply.transient or reply.cause not in FINAL if isinstance(reply, Broken) else reply.status >= 400
 
 
 def answer_of(reply: Reply, redirects: Redirects, *, sets_cookie: bool) -> Answer:

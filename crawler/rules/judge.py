@@ -4,31 +4,33 @@ Pure: no socket, no clock, no state. Bodies are not kept beyond this point; outc
 Whether a link belongs to the site is decided by `scope`; `Later` requests another try.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Final
 
+from msgspec import Struct
+
 from crawler.model.facts import LONGEST_HEADER, Facts, LabelledUrl, Lastmod, Obstacle, Validators
-from crawler.model.lease import Lease, Prior
-from crawler.model.outcome import HTML, Failed, Later, Listed, Moved, Outcome, Unlisted
+from crawler.model.outcome import HTML, Failed, Kept, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.protocol import REDIRECTS
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.rendering import LONGEST_ROBOTS, PageSummary
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.settlement import Verdict
-from crawler.model.visit import Links
-from crawler.parse import fingerprint, html, page_links, robots_meta
+from crawler.model.visit import Lease, Links, Prior
+from crawler.parse import echo, feeds, fingerprint, html, page_links, robots_meta
 from crawler.parse import headers as fields
 from crawler.parse import url as urls
 from crawler.parse.extract import Extract
-from crawler.parse.html import Page, PageSource
+from crawler.parse.feeds import FEED_TYPES
+from crawler.parse.html import PageSource, ParsedPage
 from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
 from crawler.ports.features import PageFeature, SeenPage
-from crawler.rules import content_digest, duplicates, lastmod, rendering, retry_after
+from crawler.rules import content_digest, duplicates, lastmod, noise, rendering, soft_404, spellings, throttle
+from crawler.rules.indexing import NOTHING_SAID, Audience, Indexing, indexing
 from crawler.rules.record import first_date
 from crawler.rules.traps import calendar_of
 
@@ -51,19 +53,20 @@ _HTML_STARTS: Final = (
 _SNIFFED: Final = 512  # bytes that the standard sniffs (MIME Sniffing, 7.1)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeRules:
+class JudgeRules(Struct, frozen=True):
     """The settings of the judge."""
 
     agent: str  # product token in lower case
     normalise: Normaliser
     types: frozenset[str] = HTML  # media types that are listed
+    bots: frozenset[str] = frozenset()  # crawlers of search engines whose noindex counts, in lower case
     off: frozenset[str] = frozenset()  # rules switched off by --no-rule
     date_sources: tuple[Source, ...] = lastmod.DATE_SOURCES["auto"]  # sources of a date, most trusted first
     features: tuple[PageFeature, ...] = ()  # what else is read of a page
     max_redirects: int = 10
     retries: int = 3
     max_wait: float = 600.0  # seconds: the longest Retry-After that is honoured by waiting
+    ignored: str = ""  # CSS selector of what is no content
     render: str = "off"  # auto: pages that need scripts are to be rendered; always: all
 
 
@@ -87,9 +90,9 @@ class Judge:
         return rule not in self._rules.off
 
     def wants_body(self, status: int, headers: Headers) -> bool:
-        """Whether the body is needed: it may be HTML."""
+        """Whether the body is needed: it may be HTML, or a feed."""
         essence = fields.content_type(headers.get("content-type"))[0]
-        return status in PAGE_STATUSES and (essence is None or essence in HTML)
+        return status in PAGE_STATUSES and (essence is None or essence in HTML or essence in FEED_TYPES)
 
     def markup(self, lease: Lease, reply: Reply, now: datetime) -> PageSource | None:
         """The HTML of a reply and what to extract from it; None if the reply is not an HTML page."""
@@ -102,19 +105,24 @@ class Judge:
         prior = lease.prior.facts if lease.prior else None
         suffices = content_digest.suffices(url, reply.body, _header_facts(reply, now), prior, sources)
         wanted = self._extract if reply.rendering is None else self._extract - {Extract.SCRIPTS}
+        if lease.missing:
+            wanted |= {Extract.BLOCKS}
         if suffices:
-            wanted |= {Extract.DIGEST}
+            wanted |= {Extract.SPARING}
         elif calendar_of(url) is not None:
-            wanted |= {Extract.CALENDAR}
-        return PageSource(reply.body, url, charset, wanted)
+            wanted |= {Extract.ECHOLESS, Extract.CALENDAR}
+        elif content_digest.is_suspicious(url) or echo.only_beside(url, reply.body):
+            wanted |= {Extract.ECHOLESS}
+        known = (prior.content if prior else None) or ""
+        return PageSource(reply.body, url, charset, wanted, ignored=self._rules.ignored, known=known)
 
-    def __call__(self, lease: Lease, reply: Reply, now: datetime, page: Page | None = None) -> Verdict:
+    def __call__(self, lease: Lease, reply: Reply, now: datetime, page: ParsedPage | None = None) -> Verdict:
         """The verdict on a reply. `page`: its parsed HTML, if already available."""
         if isinstance(reply, Broken):
             return Verdict(Failed(reply.cause, reply.detail))
         if reply.status in PAGE_STATUSES:
             return self._page(lease, reply, now, page)
-        if reply.status == 304 and lease.prior:
+        if reply.status == 304 and lease.prior and not isinstance(lease.prior.outcome, Failed | Kept):
             return unchanged(lease.prior)
         if reply.status in REDIRECTS:
             return self._redirect(lease, reply)
@@ -124,7 +132,7 @@ class Judge:
         location = fields.text_of(reply.headers.get("location") or "")
         to = self._target(location, lease.visit.url, lease.visit.url)
         facts, shown = Facts(reply.status), location or "no Location"
-        wants = " with a cookie: see --cookie-file" if reply.headers.get("set-cookie") else ""
+        wants = " with a cookie: see cookie-file" if reply.headers.get("set-cookie") else ""
         if to is None:
             return Verdict(Failed(Cause.REDIRECT, shown), facts)
         if to == lease.visit.url:
@@ -140,8 +148,8 @@ class Judge:
 
     def _refusal(self, lease: Lease, reply: Response, now: datetime) -> Outcome:
         status = reply.status
-        wait = retry_after.retry_after(reply.headers, now) if status in retry_after.OVERLOADED else None
-        if wait is not None and wait > retry_after.QUICK:
+        wait = throttle.retry_after(reply.headers, now) if status in throttle.OVERLOADED else None
+        if wait is not None and wait > throttle.QUICK:
             if wait > self._rules.max_wait:
                 return Failed(Cause.RATE_LIMITED, f"{status}, Retry-After {wait:.0f} s")
             if lease.attempt <= self._rules.retries:
@@ -150,7 +158,7 @@ class Judge:
             return Unlisted(Why.EMPTY, str(status))
         return Failed(_cause_of(status), str(status))
 
-    def _page(self, lease: Lease, reply: Response, now: datetime, page: Page | None) -> Verdict:
+    def _page(self, lease: Lease, reply: Response, now: datetime, page: ParsedPage | None) -> Verdict:
         url, facts = lease.visit.url, _header_facts(reply, now)
         essence, _ = _type(reply)
         facts = facts._replace(
@@ -159,49 +167,66 @@ class Judge:
             took=reply.took,
         )
         if essence not in HTML:
-            return self._document(url, reply, self._dated(facts), essence)
+            return self._document(url, reply, self._dated(facts), now)
         if _is_blank(reply.body):
             return Verdict(Unlisted(Why.EMPTY), facts)
         if reply.body.startswith(PDF):
             return Verdict(Unlisted(Why.TYPE, "a PDF that is called HTML"), facts)
         if page is None:
             markup = self.markup(lease, reply, now)
-            page = markup.read() if markup else Page(url)
+            page = markup.read() if markup else ParsedPage(url)
         stated = lastmod.from_page(page.dates, now) if page.dates else None
-        facts = facts._replace(stated=stated, content=page.content, title=page.title)
-        return self._html(url, reply, self._dated(facts), page)
+        facts = facts._replace(digest=fingerprint.digest(reply.body), stated=stated)
+        prior = lease.prior.facts if lease.prior else Facts(200)
+        content, watched = noise.version(prior.content, prior.watched, page.content, page.pieces)
+        facts = facts._replace(content=content, watched=watched, title=page.title)
+        if lease.missing and soft_404.is_missing(lease.missing, page.blocks):
+            return Verdict(Unlisted(Why.SOFT_404, soft_404.at_origin(urls.origin(url))[0]), facts)
+        return self._html(url, reply, self._dated(facts), page, now)
 
     def _dated(self, facts: Facts) -> Facts:
         date = first_date(self._rules.date_sources, facts.header, facts.stated)
         return facts._replace(lastmod=Lastmod(*date) if date else None)
 
-    def _document(self, url: Url, reply: Response, facts: Facts, essence: str) -> Verdict:
+    def _document(self, url: Url, reply: Response, facts: Facts, now: datetime) -> Verdict:
         """The verdict on a document that is not HTML, by its header fields alone."""
+        essence, _ = _type(reply)
         canonical = self._canonical(self._header_canonicals(url, reply))
         named = (canonical,) if canonical else ()
-        links = Links(named)
-        facts = facts._replace(canonical=_other(url, canonical))
+        said = self._indexing(reply, (), now)
+        listed = self._listed_by_feed(url, reply, essence)
+        if said.directives.nofollow and "nofollow" not in self._rules.off:
+            links = Links(named, tuple(to for to in listed if to not in named))
+        else:
+            links = Links(tuple(dict.fromkeys((*named, *listed))))
+        facts = facts._replace(canonical=_other(url, canonical), until=said.until, barred=said.barred or None)
         if essence not in self._rules.types:
             outcome: Outcome = Unlisted(Why.TYPE, essence)
         else:
-            outcome = self._indexable(url, self._header_directives(reply), canonical, facts)
-        features = self._features(SeenPage(url, reply, Page(url), Directives(), outcome))
+            outcome = self._indexable(url, said, canonical, facts)
+        features = self._features(SeenPage(url, reply, ParsedPage(url), Directives(), outcome))
         return Verdict(outcome, facts, links, named=named, features=features)
 
-    def _html(self, url: Url, reply: Response, facts: Facts, page: Page) -> Verdict:
+    def _listed_by_feed(self, url: Url, reply: Response, essence: str) -> Iterable[Url]:
+        """The pages that a feed links to; none if the document is none."""
+        if essence not in FEED_TYPES or not feeds.is_feed(reply.body):
+            return ()
+        found = (to for text in feeds.links(reply.body) if (to := self._rules.normalise(text, url)))
+        return page_links.within([found], page_links.MAX_LINK_BYTES, known=[url])[0]
+
+    def _html(self, url: Url, reply: Response, facts: Facts, page: ParsedPage, now: datetime) -> Verdict:
         rules = self._rules
         refresh = _usable(self._target(page.refresh[1], page.base, url)) if page.refresh else None
-        directives = self._header_directives(reply)
-        for name, rule in page.robots:
-            if name in {"robots", rules.agent}:
-                directives |= robots_meta.directives(rule)
+        said = self._indexing(reply, page.robots, now)
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
         canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
-        links, named, truncated = self._links(url, reply, page, directives, [canonical, refresh])
+        links, named, truncated = self._links(url, reply, page, said.directives, [canonical, refresh])
         facts = facts._replace(
             unordered=_unordered(url, page, links),
             variant=self._variant(url, reply),
-            obstacle=self._obstacle(url, page, directives, links),
+            obstacle=self._obstacle(url, page, said.directives, links),
+            until=said.until,
+            barred=said.barred or None,
             canonical=_other(url, canonical),
         )
         essence, _ = _type(reply)
@@ -211,20 +236,20 @@ class Judge:
         elif essence not in rules.types:
             outcome = Unlisted(Why.TYPE, essence)
         else:
-            outcome = self._indexable(url, directives, canonical, facts)
+            outcome = self._indexable(url, said, canonical, facts)
         if rules.render != "off" and (needs := rendering.needs(reply, page, facts.obstacle, rules.render)):
             summary = PageSummary(links.total, self._robots_text(reply, page), facts.canonical)
             facts = facts._replace(rendering=rendering.recorded(reply, needs, summary, outcome))
-        features = self._features(SeenPage(url, reply, page, directives, outcome))
+        features = self._features(SeenPage(url, reply, page, said.directives, outcome))
         return Verdict(outcome, facts, links, truncated=truncated, named=named, features=features)
 
-    def _robots_text(self, reply: Response, page: Page) -> str:
+    def _robots_text(self, reply: Response, page: ParsedPage) -> str:
         """The directives as they are written, for the record of what scripts changed."""
         on_page = [content for name, content in page.robots if name in {"robots", self._rules.agent}]
         text = ", ".join([*on_page, *reply.headers.all("x-robots-tag")])
         return html.shown_title(text[:LONGEST_ROBOTS]) or ""
 
-    def _obstacle(self, url: Url, page: Page, directives: Directives, links: Links) -> Obstacle | None:
+    def _obstacle(self, url: Url, page: ParsedPage, directives: Directives, links: Links) -> Obstacle | None:
         """Why the page may hide the site: a login form, only nofollow links, or an empty shell."""
         if page.password and page.length is not None and page.length < LOGIN_TEXT:
             return Obstacle.LOGIN
@@ -238,16 +263,22 @@ class Judge:
         is_short = page.length is not None and page.length < SHELL_TEXT
         return Obstacle.SHELL if page.scripted and is_short else None
 
-    def _indexable(self, url: Url, directives: Directives, canonical: Url | None, facts: Facts) -> Outcome:
-        if directives.noindex and "noindex" not in self._rules.off:
-            return Unlisted(Why.NOINDEX)
+    def _indexable(self, url: Url, said: Indexing, canonical: Url | None, facts: Facts) -> Outcome:
+        if said.noindex is not None:
+            return Unlisted(Why.NOINDEX, said.noindex)
         if canonical and canonical != url:
             return Unlisted(Why.CANONICAL, canonical)
         return Listed(facts.lastmod)
 
-    def _header_directives(self, reply: Response) -> Directives:
-        values = [] if "x-robots-tag" in self._rules.off else reply.headers.all("x-robots-tag")
-        return robots_meta.robots_tag(values, self._rules.agent)
+    def _indexing(self, reply: Response, on_page: Sequence[tuple[str, str]], now: datetime) -> Indexing:
+        """What the header fields and the robots elements of a page say."""
+        rules = self._rules
+        values = [] if "x-robots-tag" in rules.off else reply.headers.all("x-robots-tag")
+        rules_of_page = [*on_page, *robots_meta.addressed(values)]
+        if not rules_of_page:
+            return NOTHING_SAID
+        said = indexing(rules_of_page, Audience(rules.agent, rules.bots), now)
+        return Indexing(said.directives) if "noindex" in rules.off else said
 
     def _header_canonicals(self, url: Url, reply: Response) -> list[Url | None]:
         """Canonicals in Link fields, relative to the page's own URL, not to its `<base>` (RFC 8288 3.2)."""
@@ -273,7 +304,7 @@ class Judge:
         return _usable(duplicates.variant(url, named)) if named else None
 
     def _links(
-        self, url: Url, reply: Response, page: Page, directives: Directives, more: Iterable[Url | None]
+        self, url: Url, reply: Response, page: ParsedPage, directives: Directives, more: Iterable[Url | None]
     ) -> tuple[Links, tuple[Url, ...], bool]:
         """The links with `more` (canonical, refresh); those only in `more`; whether some were dropped."""
         others = dict.fromkeys(filter(None, more))
@@ -319,17 +350,24 @@ def unchanged(prior: Prior) -> Verdict:
 
 
 def _unscoped(prior: Prior) -> Outcome:
-    """The outcome of the last run before the scope was applied: the scope may have changed since."""
-    if isinstance(prior.outcome, Unlisted) and prior.outcome.why in SCOPED:
-        return Listed(prior.facts.lastmod)
-    return prior.outcome
+    """The outcome of the last run before scope and other pages were looked at: these may have changed."""
+    is_scoped = isinstance(prior.outcome, Unlisted) and prior.outcome.why in SCOPED
+    outcome = Listed(prior.facts.lastmod) if is_scoped else prior.outcome
+    if isinstance(outcome, Listed) and prior.facts.canonical:
+        return Unlisted(Why.CANONICAL, prior.facts.canonical)
+    return outcome
 
 
-def _unordered(url: Url, page: Page, links: Links) -> str | None:
-    """The fingerprint of content and links, without links to the page itself, in any order."""
-    if page.unordered is None or page.unordered.startswith(fingerprint.BYTES):
-        return page.unordered  # the same bytes have the same links
-    led = sorted(duplicates.outside(url, links.urls))
+def _unordered(url: Url, page: ParsedPage, links: Links) -> str | None:
+    """The fingerprint of content and links, without links to the page itself, in any order.
+
+    None: no fingerprint, or the page shows nothing, so that only its bytes tell what it is.
+    """
+    if page.unordered is None:
+        return None
+    outside = duplicates.outside(url, links.urls)
+    has_session = spellings.without_session(url) != url
+    led = sorted(set(map(spellings.without_session, outside)) if has_session else outside)
     return fingerprint.digest("\n".join([page.unordered, *led]).encode())
 
 

@@ -1,6 +1,7 @@
 """Which date of a page is trusted as its `lastmod`. The sources, in order:
 
-    Last-Modified, unless unreliable -> the date stated in the page -> the run that saw a change -> none
+    Last-Modified, unless unreliable -> the date stated in the page -> the sitemap that the site had before,
+    unless unreliable -> the run that saw a change -> none
 
 Correct or absent: a date that is invalid, in the future, or older than the web is omitted, never repaired or
 guessed. Whether the headers of a server are reliable shows only over a whole site, so that is decided at the
@@ -22,7 +23,7 @@ FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
 
 FRESH_WITHIN: Final = timedelta(seconds=5)  # a date this close to the request was generated for it
 DATE_SOURCES: Final[Mapping[str, tuple[Source, ...]]] = {
-    "auto": (Source.HEADER, Source.PAGE, Source.HISTORY),
+    "auto": (Source.HEADER, Source.PAGE, Source.SITEMAP, Source.HISTORY),
     "header": (Source.HEADER,),
     "page": (Source.PAGE,),
     "none": (),
@@ -32,6 +33,9 @@ _SPACED: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
 
+# Pages with the same content as before, from which on they tell of all headers of a host. Fewer tell of
+# themselves alone: a header that changed while its page did not is never the date of that page.
+LEAST_COMPARED: Final = 10
 BUILD_SECONDS: Final = 600  # seconds that a build takes
 BUILD_SHARE: Final = 90  # percent of the dates of an origin that are within the window
 LEAST_BUILT_PAGES: Final = 5  # pages: fewer may have been edited by hand in that time
@@ -84,17 +88,28 @@ def why_unreliable(evidence: Evidence, before: str | None = None) -> str | None:
     """
     if 2 * evidence.fresh > evidence.dated:
         return f"it sends the time of the request on {evidence.fresh:,} of {evidence.dated:,} pages"
-    if 2 * evidence.slid > evidence.compared:
+    if evidence.compared >= LEAST_COMPARED and 2 * evidence.slid > evidence.compared:
         pages = f"{evidence.slid:,} of {evidence.compared:,} pages"
         return f"its date changed on {pages} whose content did not change"
     return before if 2 * evidence.compared < evidence.dated else None
 
 
-def mass_change(evidence: Evidence) -> str | None:
-    """Why changed content is not taken as a new date: most pages changed at once (a new template)."""
-    if 2 * evidence.changed > evidence.known:
-        return f"the content changed on {evidence.changed:,} of {evidence.known:,} pages at once"
+def unusable_changes(evidence: Evidence, *, is_read_anew: bool = False) -> str | None:
+    """Why changed content is not taken as a new date: most pages changed at once (a new template), or what
+    is read of them did (`is_read_anew`).
+    """
+    if is_read_anew and evidence.changed:
+        return "what is read of a page has changed with the settings"
+    if 2 * evidence.reworded > evidence.known:
+        return f"the content changed on {evidence.reworded:,} of {evidence.known:,} pages at once"
     return None
+
+
+def is_navigation(evidence: Evidence) -> bool:
+    """Whether links that changed are no content in this run, if changes are used: they did on most pages at
+    once, as a menu or a list of the latest pages does.
+    """
+    return 2 * evidence.changed > evidence.known
 
 
 def is_build(found: Build) -> bool:
@@ -113,6 +128,26 @@ def why_build(found: Build) -> str | None:
         f"{found.within:,} of {found.dated:,} dates are within ten minutes, as after a build, "
         f"and {found.older:,} of {found.stating:,} pages that state a date state an older one"
     )
+
+
+def why_sitemap(found: Build, evidence: Evidence) -> str | None:
+    """Why the dates in the sitemap of an origin are not used; None if they are.
+
+    One that gives most pages the same time says when it was made. Dates of the future, and of the request,
+    are left out before.
+    """
+    if 2 * found.within > found.dated:
+        return f"{found.within:,} of {found.dated:,} dates in its sitemap are within ten minutes"
+    if evidence.announced >= LEAST_COMPARED and 2 * evidence.too_new > evidence.announced:
+        pages = f"{evidence.too_new:,} of {evidence.announced:,} pages"
+        return f"the dates in its sitemap are later than the last change of {pages}"
+    return None
+
+
+def from_sitemap(text: str | None, now: datetime) -> datetime | None:
+    """The credible date that a sitemap gives a page, unless it is the time of the request."""
+    at = from_page([text], now) if text else None
+    return None if at is None or now - at <= FRESH_WITHIN else at
 
 
 def build_note(found: Build) -> str | None:

@@ -1,16 +1,18 @@
 """What can happen to the record of one URL, and what the record says afterwards.
 
-A URL is found, and found again; it is settled, kept although it fails, dated, and unlisted as a duplicate or
-a repeat. The frontier loads rows, applies these rules and writes the rows back: its SQL selects, orders and
-counts. Only `found_again` is also said in SQL (`frontier.discovery`), since two members may find the same URL
-at once: a test holds both databases to the rule. Pure.
+A URL is found, and found again; it is settled, kept although it fails, dated, and unlisted as a sort order.
+The frontier loads rows, applies these rules and writes the rows back: its SQL selects, orders and counts.
+Only `found_again` is also said in SQL (`frontier.discovery`), since two members may find the same URL at
+once: a test holds both databases to the rule. Pure.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple, TypeVar
 
 from crawler.model.outcome import Failed, Kept, Listed, Outcome, Unlisted, code
 from crawler.model.reasons import Cause, Source, Why
+from crawler.parse.extract import wording
 
 T = TypeVar("T")
 
@@ -22,7 +24,6 @@ NOFOLLOW: Final = code(Unlisted(Why.NOFOLLOW))
 TOO_DEEP: Final = code(Unlisted(Why.DEPTH))
 TOO_MANY_REDIRECTS: Final = code(Failed(Cause.REDIRECTS))
 DUPLICATE: Final = code(Unlisted(Why.DUPLICATE))
-REPEAT: Final = code(Unlisted(Why.TRAP))
 
 
 # -- found
@@ -68,7 +69,7 @@ class Earlier(NamedTuple):
     """What earlier runs know about the content and the date of a page. Dates in seconds since the epoch."""
 
     outcome: str | None = None
-    content: str | None = None  # fingerprint
+    content: str | None = None  # its fingerprint, or after = the digest of its bytes
     header: int | None = None  # Last-Modified
     lastmod: int | None = None
     published_content: str | None = None  # in the last published run that listed the page
@@ -105,13 +106,14 @@ def found_in_new_run(page: Earlier, *, was_published: bool) -> Earlier:
 # -- settled and kept
 # -----------------------------------------------------------------------------------------
 
+DAY: Final = 86_400  # seconds
 FORBIDDEN: Final = 172_800.0  # seconds for 401 and 403: after two days the login is taken as intended
 
 PASSING: Final = frozenset({
     Cause.SERVER_ERROR, Cause.RATE_LIMITED, Cause.TIMEOUT, Cause.CONNECT, Cause.TRUNCATED, Cause.PROTOCOL,
-    Cause.DNS, Cause.TLS, Cause.CODING, Cause.PARSE, Cause.CRASHED, Cause.ROBOTS_DOWN,
+    Cause.DNS, Cause.TLS, Cause.CODING, Cause.PARSE, Cause.CRASHED, Cause.ROBOTS_DOWN, Cause.WALL,
 })  # fmt: skip
-"""Failures without a complete, readable response: they may be temporary."""
+"""Failures without a complete, readable response of the site: they may be temporary."""
 
 
 def keep_for(outcome: Outcome, keep: float) -> float:
@@ -130,18 +132,55 @@ def keep_for(outcome: Outcome, keep: float) -> float:
     return 0.0
 
 
-def stays_known(failing: float | None, patience: float, now: float) -> bool:
-    """Whether the facts and links of a page that fails since `failing` stay. `patience`: seconds."""
-    return patience > 0 and now - (now if failing is None else failing) < patience
+class Failing(NamedTuple):
+    """The first failure of a page, or of a seed, since its last response."""
+
+    since: float  # seconds since the epoch
+    run: int  # its number
+
+    @classmethod
+    def read(cls, since: float | None, run: int | None) -> "Failing | None":
+        """As it is stored."""
+        return None if since is None or run is None else cls(since, run)
 
 
-def failing_since(failing: float | None, patience: float, now: float, *, answered: bool) -> float | None:
-    """The first failure since the last response, after another visit. `patience`: as in `stays_known`."""
-    if answered:
-        return None
-    if patience > 0:
-        return now if failing is None else min(failing, now)
-    return failing
+class RunTime(NamedTuple):
+    """When a run judges what fails."""
+
+    now: float  # seconds since the epoch
+    run: int  # its number
+    interval: float  # seconds that a run counts for, at most
+
+    def lasted(self, failing: Failing | None) -> float:
+        """Seconds since the first failure.
+
+        Bounded by the runs since then: no wrong clock of one run ends the patience with a page.
+        """
+        if failing is None:
+            return 0.0
+        runs = self.run - failing.run + 1
+        return max(0.0, min(self.now - failing.since, runs * self.interval))
+
+    def failing(self, before: Failing | None, patience: float, *, answered: bool) -> Failing | None:
+        """The first failure since the last response, after another visit. `patience`: of `keep_for`."""
+        if answered or (patience <= 0 and before is None):
+            return None
+        if patience <= 0:
+            return before
+        return (
+            Failing(self.now, self.run)
+            if before is None
+            else Failing(min(before.since, self.now), before.run)
+        )
+
+
+def interval_of(starts: Sequence[float]) -> float:
+    """The usual seconds between runs that started at these times, at least a day.
+
+    One of several may be wrong.
+    """
+    gaps = sorted(after - before for before, after in pairwise(sorted(starts)))
+    return max(DAY, gaps[(len(gaps) - 1) // 2]) if len(gaps) > 1 else float(DAY)
 
 
 class Patience(NamedTuple):
@@ -151,9 +190,9 @@ class Patience(NamedTuple):
     kept: str
     seconds: float
 
-    def outcome(self, failing: float | None, now: float, *, is_published: bool) -> str:
+    def outcome(self, failing: Failing | None, at: RunTime, *, is_published: bool) -> str:
         """The code of a page that failed so, when all pages of its run are known."""
-        is_kept = is_published and failing is not None and now - failing < self.seconds
+        is_kept = is_published and failing is not None and at.lasted(failing) < self.seconds
         return self.kept if is_kept else self.failed
 
 
@@ -168,19 +207,44 @@ def patience_by_code(keep: float) -> Mapping[str, Patience]:
     return rows
 
 
+# -- asked again
+# ----------------------------------------------------------------------------------------------
+
+AVERTED: Final[Mapping[str, frozenset[Cause]]] = {
+    "timeout": frozenset({Cause.TIMEOUT}),
+    "total-timeout": frozenset({Cause.TIMEOUT}),
+    "max-body": frozenset({Cause.TOO_LARGE}),
+    "max-redirects": frozenset({Cause.REDIRECTS}),
+    "max-wait": frozenset({Cause.RATE_LIMITED}),
+    "retries": PASSING - {Cause.TLS, Cause.PARSE, Cause.CRASHED, Cause.ROBOTS_DOWN},
+}
+"""The limits among the settings, with the failures that a larger value may avert."""
+
+
+def averted(before: Mapping[str, float], now: Mapping[str, float]) -> frozenset[str]:
+    """The codes of the failures that a resumed run asks again. `before`: the limits until now."""
+    causes = {cause for name, limit in before.items() if now[name] > limit for cause in AVERTED[name]}
+    return frozenset(code(end) for cause in causes for end in (Failed(cause), Kept(cause)))
+
+
 # -- dated
 # ----------------------------------------------------------------------------------------------------
 
 
 def first_date(
-    sources: Sequence[Source], header: T | None, stated: T | None, changed: T | None = None
+    sources: Sequence[Source],
+    header: T | None,
+    stated: T | None,
+    sitemap: T | None = None,
+    changed: T | None = None,
 ) -> tuple[T, Source] | None:
     """The date of a page by the first of its sources that has one.
 
-    `header`: Last-Modified. `stated`: in the page. `changed`: when its content was first seen, by earlier
-    runs.
+    `header`: Last-Modified. `stated`: in the page. `sitemap`: in one that the site had before. `changed`:
+    when its content was first seen, by earlier runs.
     """
-    for source, at in ((Source.HEADER, header), (Source.PAGE, stated), (Source.HISTORY, changed)):
+    dates = (header, stated, sitemap, changed)
+    for source, at in zip((Source.HEADER, Source.PAGE, Source.SITEMAP, Source.HISTORY), dates, strict=True):
         if at is not None and source in sources:
             return at, source
     return None
@@ -192,6 +256,8 @@ class Distrust(NamedTuple):
     header: bool = False  # its Last-Modified headers
     changes: bool = False  # most of its content changed at once
     builds: tuple[tuple[int, int], ...] = ()  # first and last moment of builds of the site
+    sitemap: bool = False  # the dates in its sitemap
+    links: bool = False  # they changed on most pages at once, and are no content
 
     def is_build(self, at: int) -> bool:
         """Whether the site was built at that time."""
@@ -209,10 +275,18 @@ class Datable(NamedTuple):
     dated_content: str | None
     dated_lastmod: int | None
     dated_header: int | None
+    sitemap_date: int | None = None
 
-    def date(self, sources: Sequence[Source], distrust: Distrust) -> tuple[int, Source] | None:
-        """The lastmod of the page and its source: the first in `sources` that is trusted and has a date."""
+    def date(
+        self, sources: Sequence[Source], distrust: Distrust, since: float = 0
+    ) -> tuple[int, Source] | None:
+        """The lastmod of the page and its source: the first in `sources` that is trusted and has a date.
+
+        `since`: the time of the last publication.
+        """
         header, changed = self.header, None
+        if distrust.links:
+            self = self._by_wording()  # noqa: PLW0642 - the same page, without its links
         is_same = self.content is not None and self.content == self.dated_content
         if header is not None:
             has_slid = is_same and self.dated_header is not None and header != self.dated_header
@@ -224,7 +298,31 @@ class Datable(NamedTuple):
                 changed = self.dated_lastmod
         elif self.settled is not None and self._differs_from_published and not distrust.changes:
             changed = int(self.settled)
-        return first_date(sources, header, self.stated, changed)
+        sitemap = None if distrust.sitemap else self._date_in_sitemap(since)
+        return first_date(sources, header, self.stated, sitemap, changed)
+
+    def _by_wording(self) -> "Datable":
+        """The page with versions that do not depend on its links."""
+        versions = (self.content, self.published_content, self.dated_content)
+        now, published, dated = (version and wording(version) for version in versions)
+        return self._replace(content=now, published_content=published, dated_content=dated)
+
+    def _date_in_sitemap(self, since: float) -> int | None:
+        """The date in the sitemap of the site, unless the history of the page contradicts it.
+
+        A page that is unchanged since the last publication has no later date than that; one that is not has
+        no earlier one, so that a sitemap that is not kept up to date, or was once published by us, gives no
+        date. A day may stand for its last second.
+        """
+        at = self.sitemap_date
+        if at is None or self.content is None or self.published_content is None:
+            return at
+        if self.content == self.dated_content and self.dated_lastmod is not None:
+            return at if at == self.dated_lastmod else None
+        last = at + DAY - 1 if at % DAY == 0 else at
+        if self._differs_from_published:
+            return at if last >= since else None
+        return at if at <= since else None
 
     @property
     def _differs_from_published(self) -> bool:
@@ -255,52 +353,3 @@ def sort_orders(pairs: Iterable[SortOrder]) -> Mapping[int, str]:
     pairs = sorted(pairs, key=lambda pair: pair.place, reverse=True)
     proven = {(pair.host, pair.sorting) for pair in pairs if pair.is_reordered}
     return {pair.id: pair.base for pair in pairs if not pair.sorting or (pair.host, pair.sorting) in proven}
-
-
-class Twin(NamedTuple):
-    """A listed page with one of the names that pages have in common (`duplicates.resource`)."""
-
-    id: int
-    url: str
-    group: tuple[str, str]  # that name, and the fingerprint of content and links
-    is_canonical: bool  # other pages name it as canonical
-
-
-def twins(pages: Iterable[Twin]) -> Mapping[int, str]:
-    """The pages that are the same as another, with the URL of that one: canonical, or else the shortest."""
-    found: dict[int, str] = {}
-    for page, best in _behind_first(pages, lambda page: (not page.is_canonical, len(page.url), 0, page.url)):
-        found[page.id] = min(best.url, found.get(page.id, best.url))
-    return found
-
-
-class Patterned(NamedTuple):
-    """A listed page of a pattern that may be a crawler trap, or of the path of its family without a query."""
-
-    id: int
-    url: str
-    group: tuple[str, str]  # family, and fingerprint of the content
-    closed: int  # 1: its pattern is closed; -1: it has no query
-    waited: bool  # it was held for a round
-    named: bool  # its pattern is that of canonicals and redirect targets
-
-
-def repeats(pages: Iterable[Patterned]) -> Mapping[int, str]:
-    """The pages of closed patterns that repeat another page of their family, with the URL of that one."""
-    first = _behind_first(pages, lambda page: (page.closed, page.waited, not page.named, page.url))
-    return {page.id: best.url for page, best in first if page.closed == 1}
-
-
-P = TypeVar("P", Twin, Patterned)
-
-
-def _behind_first(
-    pages: Iterable[P], rank: Callable[[P], tuple[int, int, int, str]]
-) -> Iterator[tuple[P, P]]:
-    """The pages of each group that are not its first by rank, each with that first one."""
-    groups: dict[object, list[P]] = {}
-    for page in pages:
-        groups.setdefault(page.group, []).append(page)
-    for some in groups.values():
-        best = min(some, key=rank)
-        yield from ((page, best) for page in some if page.url != best.url)

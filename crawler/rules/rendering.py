@@ -12,12 +12,12 @@ from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
 from crawler.model.reply import Response
-from crawler.parse.html import Page
+from crawler.parse.html import ParsedPage
 
 _SKIPPED = {Why.NOINDEX: Skipped.NOINDEX, Why.CANONICAL: Skipped.CANONICAL}
 
 
-def needs(reply: Response, page: Page, obstacle: Obstacle | None, mode: str) -> Needs | None:
+def needs(reply: Response, page: ParsedPage, obstacle: Obstacle | None, mode: str) -> Needs | None:
     """Why the page needs its scripts, or is rendered in any case; None if neither. `mode`: auto or always."""
     if reply.rendering is not None:
         return reply.rendering.needs

@@ -29,10 +29,12 @@ def while_result(
     tries: int | None = None,
     sleep: Callable[[float], Awaitable[None]],
     wait: Callable[[Any], float | None] = lambda _: None,
+    repeats: Callable[[Any, int], None] = lambda _result, _attempt: None,
 ) -> Policy:
     """Tries until `again` is false for the result, at most `tries` times if given; the last result.
 
-    `wait`: the seconds that a result asks for. None: half a second, doubling, with jitter.
+    `wait`: the seconds that a result asks for. None: half a second, doubling, with jitter. `repeats`: called
+    before each wait with the result, and the number of the next attempt.
     """
     growing = wait_exponential_jitter(multiplier=FIRST, max=LONGEST, jitter=FIRST)
 
@@ -45,17 +47,36 @@ def while_result(
         wait=waits,
         retry=lambda state: again(_result(state)),
         sleep=sleep,
+        before_sleep=lambda state: repeats(_result(state), state.attempt_number + 1),
         retry_error_callback=_result,
     )
 
 
 def while_error(
-    again: Callable[[BaseException], bool], *, seconds: float, sleep: Callable[[float], Awaitable[None]]
+    again: Callable[[BaseException], bool],
+    *,
+    seconds: float,
+    tries: int | None = None,
+    first: float = FIRST,
+    sleep: Callable[[float], Awaitable[None]],
+    repeats: Callable[[BaseException, int], None] = lambda _error, _attempt: None,
 ) -> Policy:
-    """Tries for `seconds` while `again` holds for what the attempt raises; then raises the last error."""
-    growing = wait_exponential_jitter(multiplier=FIRST, max=LONGEST, jitter=FIRST)
-    stop = stop_before_delay(seconds)
-    return AsyncRetrying(stop=stop, wait=growing, retry=retry_if_exception(again), sleep=sleep, reraise=True)
+    """Tries for `seconds`, at most `tries` times if given, while `again` holds for what the attempt raises;
+    then raises the last error. `first`, `repeats`: as above.
+    """
+
+    def told(state: RetryCallState) -> None:
+        if state.outcome and (error := state.outcome.exception()):
+            repeats(error, state.attempt_number + 1)
+
+    return AsyncRetrying(
+        stop=stop_before_delay(seconds) | (stop_after_attempt(tries) if tries else stop_never),
+        wait=wait_exponential_jitter(multiplier=first, max=LONGEST, jitter=first),
+        retry=retry_if_exception(again),
+        sleep=sleep,
+        before_sleep=told,
+        reraise=True,
+    )
 
 
 def blocking(

@@ -6,8 +6,10 @@ Pure. Whether robots.txt allows a URL is decided in `engine.robots`.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from crawler.model.protocol import MAX_LOC
 from crawler.model.reasons import Why
@@ -16,14 +18,14 @@ from crawler.parse.url import LONGEST_URL, Url
 from crawler.rules.logout import ends_session
 from crawler.rules.page_rules import PageRules
 from crawler.settings import sections
+from crawler.settings.recipe import recipe_of
 from crawler.settings.values import compile_pattern
 
 Patterns = tuple[re.Pattern[str], ...]
 NO_RULES: Final = PageRules()
 
 
-@dataclass(frozen=True, slots=True)
-class SiteScope:
+class SiteScope(Struct, frozen=True):
     """Made by `of`; `admitting` returns a wider one after a start URL redirected to another host."""
 
     starts: tuple[Url, ...]
@@ -54,6 +56,7 @@ class SiteScope:
         logged_in: bool = False,
     ) -> Self:
         """The scope that the settings describe. `logged_in`: logout links are filtered."""
+        recipes = [recipe_of(name) for name in chosen.recipe]
         name_of = urls.registrable if chosen.scope == "domain" else _without_www
         return cls(
             starts=tuple(starts),
@@ -66,8 +69,8 @@ class SiteScope:
             list_only=chosen.list_only,
             max_depth=0 if chosen.list_only else chosen.max_depth,
             include=_compile(chosen.include),
-            exclude=_compile(chosen.exclude),
-            no_list=_compile(chosen.no_list),
+            exclude=_compile((*chosen.exclude, *(one for recipe in recipes for one in recipe.exclude))),
+            no_list=_compile((*chosen.no_list, *(one for recipe in recipes for one in recipe.no_list))),
             no_fetch=_compile(chosen.no_fetch),
             rules=rules,
             logged_in=logged_in,

@@ -1,26 +1,33 @@
 """Crawler traps: endless URLs that a site generates, and the rule that stops following them.
 
-Some are obvious from one URL (`obvious`) and never fetched. The others are recognised by their
-pages: the URLs of a pattern are fetched in batches, and a batch with hardly any new content closes its
-pattern. This module has the rule and its constants; the frontier schedules the batches in rounds
-(`frontier.rounds`). Pure.
+Some are obvious from one URL (`obvious`) and never fetched. The others are recognised by their pages: the
+URLs of a pattern are fetched in samples, and two samples in a row without new content close the pattern. What
+a pattern brought is the only thing that counts: no other pattern, and no number of patterns. This module has
+the rule and its constants; the frontier schedules the samples in rounds (`frontier.rounds`). Pure.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from crawler.model.outcome import Pattern
 from crawler.model.trap import Trap
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 
-FIRST_BATCH: Final = 150  # pages of a pattern in its first batch; each further batch has twice as many
-FAMILY_BATCH: Final = 600  # the same, for all patterns of a family together that have brought nothing new yet
-PAGES_PER_NEW: Final = 75  # pages of a batch for each new page or content that it must bring
+SAMPLE: Final = (
+    20  # pages of a pattern in its first sample; links of one page into unproven patterns in a round
+)
+ENOUGH_NEW: Final = 10  # a sample may be doubled if one in so many pages of the last one was new
+DRY_SAMPLES: Final = 2  # samples in a row without anything new, after which a pattern is closed
+REQUESTS: Final = 900  # of a run at least, and in addition
+REQUESTS_PER_CONTENT: Final = 10
+OVER_BUDGET: Final = f"more than {REQUESTS_PER_CONTENT} requests for each distinct content"
+POOR_REQUESTS: Final = 200  # of a run at least, and in addition, from which on its site may be poor
+POOR_PER_CONTENT: Final = 2
 GROWN: Final = 20  # consecutive rounds in which the longest URL of a pattern may grow
-SOFT_404_PAGES: Final = 10  # listed pages with the same content, from which on a soft 404 is suspected
+SOFT_404_PAGES: Final = 3  # listed pages with the same content, from which on a soft 404 is suspected
 MAX_REPORTED: Final = 1_000  # traps that are reported
 SAME_SEGMENTS: Final = 5  # times that one path segment may occur
 SEGMENTS: Final = 25
@@ -35,10 +42,11 @@ _NAMED: Final = (
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
 _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
+_WEEK: Final = r"(?:w|wk|week|kw|woche|semaine|semana|settimana|tydzien)"
 # Deliberately narrow: album_1523_7 and IMG_20220102 are not dates, and pages of a calendar are compared
 # without numbers.
 _DATE_PATH: Final = re.compile(
-    rf"(?<=[/_.-])(?:{_YEAR}([-/])(?:(?:{_MONTH}|{_NAMED})(?:\1{_DAY})?|W\d\d)|{_NAMED}[-/]{_YEAR}(?:/{_DAY})?)"
+    rf"(?<=[/_.-])(?:{_YEAR}([-/])(?:(?:{_MONTH}|{_NAMED})(?:\1{_DAY})?|W\d\d|{_WEEK}/\d\d?)|{_NAMED}[-/]{_YEAR}(?:/{_DAY})?)"
     r"(?=/?(?:\.[a-z]{1,5})?$)",
     re.IGNORECASE,
 )
@@ -49,17 +57,42 @@ _CALENDAR_PATH: Final = re.compile(
 _NUMBER: Final = re.compile(r"\d+")
 _COUNT: Final = re.compile(r"-?\d")  # or an offset, as in month=-3
 _DATE_VALUE: Final = re.compile(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
+_DATE_IN_QUERY: Final = re.compile(rf"=({_DATE_VALUE.pattern}|{_YEAR})(?=&|$)")
 _DATE_NAMES: Final = frozenset({"year", "month", "day", "week", "date", "yr", "mon", "yyyy", "mm", "dd"})
 _SHORT_NAMES: Final = frozenset({"y", "m", "d", "w"})
 
 
-def due(size: int) -> int:
-    """How much that is new a batch of `size` pages must bring for its pattern to stay open.
+class Sampling(NamedTuple):
+    """How a pattern is being sampled."""
 
-    Counted are contents that are new for the pattern, and newly discovered pages outside its family. The
-    first page of any pattern is new, so one is not enough.
-    """
-    return size // PAGES_PER_NEW + 1
+    size: int = SAMPLE  # pages of the current sample
+    dry: int = 0  # samples in a row that brought nothing new
+    proven: bool = False  # a sample brought something new
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether its other URLs are not fetched."""
+        return self.dry >= DRY_SAMPLES
+
+    def after(self, new: int) -> "Sampling":
+        """The next sample, after one that brought `new` contents that no page of the pattern had before.
+
+        The first page of a pattern is always new, which therefore proves nothing.
+        """
+        if new > (not self.proven and not self.dry):
+            size = min(2 * self.size, max(SAMPLE, ENOUGH_NEW * new))
+            return Sampling(size, 0, proven=True)
+        return Sampling(SAMPLE, self.dry + 1, self.proven)
+
+
+def requests_for(contents: int) -> int:
+    """How many requests a run may make on a site with so many distinct contents."""
+    return REQUESTS + REQUESTS_PER_CONTENT * contents
+
+
+def is_poor(requests: int, contents: int) -> bool:
+    """Whether a site brought few contents for so many requests: it is crawled level by level from then on."""
+    return requests > POOR_REQUESTS + POOR_PER_CONTENT * contents
 
 
 class Traps:
@@ -120,6 +153,17 @@ def calendar_of(url: str) -> str | None:
     return None
 
 
+def date_in(url: str) -> tuple[int, int] | None:
+    """Where a URL names a date with its year, in the path or in its query."""
+    path, _, query = url.partition("?")
+    if query and _calendar_query(query):
+        found = _DATE_IN_QUERY.search(query)
+        return (len(path) + 1 + found.start(1), len(path) + 1 + found.end(1)) if found else None
+    origin = len(urls.origin(path))
+    in_path = _DATE_PATH.search(urls.target(path))
+    return (origin + in_path.start(), origin + in_path.end()) if in_path else None
+
+
 def _calendar_query(query: str) -> str:
     pairs = [part.partition("=") for part in query.split("&")]
     names = {name.lower() for name, _, _ in pairs}
@@ -140,11 +184,11 @@ def pattern_of(url: str) -> Pattern | None:
     """
     path, mark, query = url.partition("?")
     if calendar := calendar_of(url):
-        return Pattern("calendar", calendar, f"calendars of {urls.origin(url)}")
+        return Pattern("calendar", calendar)
     if not mark:
         return None
     parts = {_parameter(part) for part in query.split("&")}
-    return Pattern("query", f"{path}?{'&'.join(sorted(parts))}", f"{path}?…")
+    return Pattern("query", f"{path}?{'&'.join(sorted(parts))}")
 
 
 def _parameter(part: str) -> str:

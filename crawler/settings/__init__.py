@@ -1,5 +1,6 @@
 """The settings: their sections, how their values are parsed, and where each value comes from."""
 
+from crawler.settings.after_run import External, Report, Submit
 from crawler.settings.load import checked, resolve
 from crawler.settings.page_rules import PageRule
 from crawler.settings.sections import (
@@ -19,6 +20,6 @@ from crawler.settings.sections import (
 )
 
 __all__ = [
-    "Dates", "Guard", "Http", "Log", "Output", "Pace", "PageRule", "Render", "Rules", "Scope", "Settings",
-    "State", "Urls", "Verdicts", "checked", "resolve",
+    "Dates", "External", "Guard", "Http", "Log", "Output", "Pace", "PageRule", "Render", "Report", "Rules",
+    "Scope", "Settings", "State", "Submit", "Urls", "Verdicts", "checked", "resolve",
 ]  # fmt: skip

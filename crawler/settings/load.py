@@ -5,9 +5,9 @@ similar name.
 """
 
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,10 @@ from crawler.settings.option import Setting
 from crawler.settings.sections import DEFAULTS, Settings, keys
 
 PREFIX = "SITEMAP_CRAWLER_"
-_NOT_SETTINGS = {PREFIX + "CONFIG"}  # the path of the file
+FILE = "sitemap-crawler.toml"  # in the working folder: read if no other file is named
+SITE = "site"  # the name of the tables of sites
+_OF_ALL_SITES = frozenset({"every", "metrics-port", "processes", "log-format", "quiet", "verbose"})
+_NOT_SETTINGS = {PREFIX + "CONFIG", PREFIX + "SITE"}  # the path of the file, and which of its sites
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +41,30 @@ class RawValue:
     place: str
 
 
+@dataclass(frozen=True, slots=True)
+class SiteTable:
+    """One `[[site]]` of a file: settings by name, over those of the file."""
+
+    name: str  # as given; may be empty
+    place: str  # for errors
+    values: Mapping[str, Any]
+
+
 def resolve(
     file: Path | None = None,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
+    site: SiteTable | None = None,
 ) -> tuple[Settings, list[Origin]]:
     """The effective settings, and the origin of each.
 
-    `flags` maps field names (`max_depth`) to their text. Raises `ConfigError`.
+    `flags` maps field names (`max_depth`) to their text. `site`: over the file. Raises `ConfigError`.
     """
     known = list(keys())
     effective = {key.field: Origin(key, key.default, "default") for key in known}
     for given in (
         *_from_file(file, known),
+        *_from_site(site, known),
         *_from_env(environ or {}, known),
         *_from_flags(flags or {}, known),
     ):
@@ -58,14 +72,36 @@ def resolve(
     return _assemble(effective), list(effective.values())
 
 
+def found_file() -> Path | None:
+    """The settings file in the working folder, if there is one."""
+    file = Path(FILE)
+    return file if file.is_file() else None
+
+
 def checked(settings: Settings) -> Settings:
     """Settings constructed by a program, with each value parsed as if from a file. Raises `ConfigError`.
 
-    Values that are already parsed stay as they are. A single text for a list becomes its only element.
+    Values that are already parsed stay as they are.
     """
     if not isinstance(settings, Settings):
         raise ConfigError("Settings: must be a crawler.Settings.")
-    return _assemble({given.key.field: _accept(given) for given in _from_settings(settings)})
+    return _assemble({given.key.field: _accept(given) for given in _from_settings(settings)}, settings)
+
+
+def in_python(sentence: str) -> str:
+    """A sentence that names settings as flags (`--max-pages`), with their names in Python instead."""
+    known = {key.name: key for key in keys() if key.option.flag}
+
+    def named(flag: re.Match[str]) -> str:
+        name, is_off = flag[1], flag[1].startswith("no-") and flag[1] not in known
+        key = known.get(name.removeprefix("no-") if is_off else name)
+        return flag[0] if key is None else _in_python(key) + (" = False" if is_off else "")
+
+    return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", named, sentence)
+
+
+def _in_python(key: Setting) -> str:
+    return f"Settings.{key.section}.{key.field}"
 
 
 def changed(settings: Settings) -> Sequence[tuple[str, str]]:
@@ -75,6 +111,17 @@ def changed(settings: Settings) -> Sequence[tuple[str, str]]:
         for key in keys()
         if (value := getattr(getattr(settings, key.section), key.field)) != key.default
     ]
+
+
+def completed(settings: Settings, origins: Iterable[Origin], earlier: Mapping[str, str]) -> Settings:
+    """The settings with the `earlier` values, in the form of `changed`, of those that were not given."""
+    for origin in origins:
+        key = origin.key
+        if origin.place == "default" and key.name in earlier:
+            value = _accept(RawValue(key, earlier[key.name], f"the run's {key.name}")).value
+            section = dataclasses.replace(getattr(settings, key.section), **{key.field: value})
+            settings = dataclasses.replace(settings, **{key.section: section})
+    return settings
 
 
 def _accept(given: RawValue) -> Origin:
@@ -87,24 +134,18 @@ def _accept(given: RawValue) -> Origin:
     return Origin(given.key, value, given.place)
 
 
-def _assemble(effective: Mapping[str, Origin]) -> Settings:
+def _assemble(effective: Mapping[str, Origin], over: Settings = DEFAULTS) -> Settings:
     sections: dict[str, dict[str, Any]] = {}
     for item in effective.values():
         sections.setdefault(item.key.section, {})[item.key.field] = item.value
     return Settings(
-        **{name: dataclasses.replace(getattr(DEFAULTS, name), **values) for name, values in sections.items()}
+        **{name: dataclasses.replace(getattr(over, name), **values) for name, values in sections.items()}
     )
 
 
 def _from_settings(settings: Settings) -> Iterator[RawValue]:
     for key in keys():
-        section, wanted = getattr(settings, key.section), type(getattr(DEFAULTS, key.section))
-        if not isinstance(section, wanted):
-            raise ConfigError(f"Settings.{key.section}: must be a {wanted.__name__} (crawler.settings).")
-        value = getattr(section, key.field)
-        if isinstance(key.default, tuple) and isinstance(value, str | PathLike):
-            value = (value,)
-        yield RawValue(key, value, f"Settings.{key.section}.{key.field}")
+        yield RawValue(key, getattr(getattr(settings, key.section), key.field), _in_python(key))
 
 
 def _from_flags(flags: Mapping[str, object], known: Iterable[Setting]) -> Iterator[RawValue]:
@@ -129,6 +170,8 @@ def _from_file(file: Path | None, known: Iterable[Setting]) -> Iterator[RawValue
         sections.setdefault(key.table, {})[key.name] = key
     tables = {key.table: key for key in known if key.option.kind.tables}
     for section, values in _read(file).items():
+        if section == SITE:
+            continue
         if section not in sections:
             name = _shown(section).strip("'\"")
             raise ConfigError(f"{file}: there is no section [{name}]{nearest(section, sections)}")
@@ -144,6 +187,34 @@ def _from_file(file: Path | None, known: Iterable[Setting]) -> Iterator[RawValue
                     f"{file}: [{section}] has no key {_shown(name)}{_elsewhere(name, section, sections)}"
                 )
             yield RawValue(found, value, f"{file} [{section}] {found.name}")
+
+
+def site_tables(file: Path | None) -> list[SiteTable]:
+    """The `[[site]]` tables of a file. Raises `ConfigError`."""
+    given = _read(file).get(SITE, []) if file else []
+    if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
+        raise ConfigError(f"{file}: [{SITE}] must be tables, each as [[{SITE}]].")
+    found = []
+    for number, table in enumerate(given, 1):
+        place, name = f"{file} [[{SITE}]] {number}", table.get("name", "")
+        if not isinstance(name, str) or not re.fullmatch(r"([A-Za-z0-9_][\w.-]{0,99})?", name, re.ASCII):
+            raise ConfigError(f"{place} name: {_shown(name)} must be letters, digits, '.', '_' and '-'.")
+        values = {key: value for key, value in table.items() if key != "name"}
+        found.append(SiteTable(name, f"{place} ({name})" if name else place, values))
+    return found
+
+
+def _from_site(site: SiteTable | None, known: Iterable[Setting]) -> Iterator[RawValue]:
+    if site is None:
+        return
+    names = {key.name: key for key in known if key.name not in _OF_ALL_SITES}
+    for name, value in site.values.items():
+        found = names.get(name.replace("_", "-"))
+        if found is None and name in _OF_ALL_SITES:
+            raise ConfigError(f"{site.place}: {name} is one for all sites; set it outside of [[{SITE}]].")
+        if found is None:
+            raise ConfigError(f"{site.place}: there is no setting {_shown(name)}{nearest(name, names)}")
+        yield RawValue(found, value, f"{site.place} {found.name}")
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -4,9 +4,14 @@
 """
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from os import PathLike, fspath
+from typing import Any, Final, get_args, get_origin
 
+import msgspec
+
+from crawler.errors import ConfigError
 from crawler.settings.values import Kind, T
 
 
@@ -32,6 +37,39 @@ def option(
 ) -> T:
     """A field of a section. mypy checks that kind, default and annotation agree."""
     return dataclasses.field(default=default, metadata={"option": Option(text, kind, short, flag, secret)})
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The base of all sections. Values of other types are refused; a path is a text, a list is a tuple."""
+
+    def __post_init__(self) -> None:
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            try:
+                msgspec.convert(_plain(value), item.type)
+            except msgspec.ValidationError:
+                name = f"Settings.{type(self).__name__.lower()}.{item.name}"
+                raise ConfigError(
+                    f"{name}: must be {_words(item.type)}, not {type(value).__name__}."
+                ) from None
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return fspath(value) if isinstance(value, PathLike) else value
+
+
+_WORDS: Final[Mapping[Any, str]] = {
+    bool: "True or False", int: "a whole number", float: "a number", str: "a text", type(None): "None",
+}  # fmt: skip
+
+
+def _words(kind: Any) -> str:
+    if get_origin(kind) is tuple:
+        return f"a tuple of {get_args(kind)[0].__name__}, as in (…,)"
+    return " or ".join(_WORDS[one] for one in get_args(kind) or [kind])
 
 
 @dataclass(frozen=True, slots=True)

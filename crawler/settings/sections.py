@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from crawler.errors import ConfigError
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import TRAPS
+from crawler.settings.after_run import External, Report, Submit
 from crawler.settings.object_url import OUTPUT
-from crawler.settings.option import Setting, option
+from crawler.settings.option import Section, Setting, option
 from crawler.settings.page_rules import CHANGEFREQ, PAGE_RULES, PRIORITY, PageRule
+from crawler.settings.recipe import NAMES as RECIPES
 from crawler.settings.values import (
     ABSENT,
     BYTES,
@@ -27,9 +30,7 @@ from crawler.settings.values import (
     HOST,
     HOST_HEADER,
     INTERVAL,
-    KEY,
     LIST,
-    LISTEN,
     MEDIA_TYPE,
     NETWORK,
     NUMBER,
@@ -40,7 +41,6 @@ from crawler.settings.values import (
     SWITCH,
     TEXT,
     TIMEOUT,
-    URL,
     VARIABLE,
     WEB_ADDRESS,
 )
@@ -50,7 +50,7 @@ RULES = ("noindex", "canonical", "x-robots-tag", "nofollow", "duplicate", "logou
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Section):
     """Which URLs belong to the site."""
 
     start: tuple[str, ...] = option((), "URLs to start from", LIST(TEXT), flag=False)
@@ -67,8 +67,19 @@ class Scope:
     exclude: tuple[str, ...] = option((), "do not crawl URLs that match", LIST(PATTERN))
     no_fetch: tuple[str, ...] = option((), "list URLs that match without fetching them", LIST(PATTERN))
     no_list: tuple[str, ...] = option((), "crawl URLs that match, but do not list them", LIST(PATTERN))
+    recipe: tuple[str, ...] = option(
+        (),
+        "leave out what a known system makes besides its pages: archives, lists, histories; "
+        "config --recipe NAME shows its patterns",
+        LIST(CHOICE(*RECIPES), ","),
+    )
     max_depth: int | None = option(
         None, "maximum number of links between a start URL and a page; no limit if absent", ABSENT(COUNT(0))
+    )
+    max_hosts: int = option(
+        1_000,
+        "crawl at most this many hosts; with --scope subdomains or domain, names may be endless",
+        COUNT(1),
     )
     max_pages: int | None = option(None, "stop after this many fetched pages (exit 7)", ABSENT(COUNT(1)))
     max_time: float | None = option(None, "stop after this time (exit 7)", ABSENT(DURATION))
@@ -77,7 +88,9 @@ class Scope:
     )
     input: tuple[str, ...] = option((), "add URLs from a file, one per line; - reads stdin", LIST(TEXT), "-i")
     seed_sitemaps: str = option(
-        "auto", "add URLs from sitemaps: auto (those in robots.txt), a URL, a file, or off", TEXT
+        "auto",
+        "add URLs from sitemaps: auto (in robots.txt, else /sitemap.xml and the like), a URL, a file, or off",
+        TEXT,
     )
     list_only: bool = option(
         False, "fetch only the URLs given (start URLs, --input, sitemaps); follow no links", SWITCH
@@ -85,7 +98,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Urls:
+class Urls(Section):
     """URL normalisation."""
 
     strip_param: tuple[str, ...] = option(
@@ -96,7 +109,7 @@ class Urls:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Section):
     """Politeness and concurrency."""
 
     concurrency: int = option(16, "maximum number of requests in flight", COUNT(1, 1_000))
@@ -119,11 +132,11 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Http:
+class Http(Section):
     """HTTP requests."""
 
     user_agent: str = option(
-        f"{USER_AGENT} (+https://example.org/sitemap-crawler)",
+        f"{USER_AGENT} (+https://github.com/sitemap-crawler/sitemap-crawler)",
         "User-Agent header; its first word is the product token matched in robots.txt",
         TEXT,
     )
@@ -168,17 +181,18 @@ class Http:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class Verdicts(Section):
     """Which pages are listed."""
 
     no_rule: tuple[str, ...] = option((), "rule to switch off", LIST(CHOICE(*RULES), ","))
     types: tuple[str, ...] = option(
         ("html",), "content types to list: html, pdf, or a media type", LIST(MEDIA_TYPE("html", "pdf"), ",")
     )
+    bots: tuple[str, ...] = option(("googlebot",), "crawlers whose noindex counts", LIST(TEXT, ","))
 
 
 @dataclass(frozen=True, slots=True)
-class Render:
+class Render(Section):
     """Pages whose content is made by scripts."""
 
     render: str = option(
@@ -193,7 +207,7 @@ class Render:
 
 
 @dataclass(frozen=True, slots=True)
-class Dates:
+class Dates(Section):
     """The dates and other attributes of an entry."""
 
     lastmod: str = option(
@@ -201,26 +215,31 @@ class Dates:
         "where lastmod comes from (auto: the most reliable source of each page)",
         CHOICE("auto", "header", "page", "none"),
     )
+    lastmod_ignore: tuple[str, ...] = option(
+        (), "parts of a page whose changes are no change of it: a CSS selector, as in .visitors", LIST(TEXT)
+    )
     changefreq: str | None = option(
         None,
         "changefreq to write for every URL (search engines ignore it)",
-        ABSENT(CHANGEFREQ),
+        ABSENT(CHANGEFREQ, "none"),
     )
     priority: float | None = option(
-        None, "priority to write for every URL (search engines ignore it)", ABSENT(PRIORITY)
+        None, "priority to write for every URL (search engines ignore it)", ABSENT(PRIORITY, "none")
     )
     hreflang: bool = option(
         False,
-        "write the language versions that pages name (hreflang) and that name them in return",
+        "write and report on the language versions that pages name (hreflang) and that name them in return",
         SWITCH,
     )
     images: bool = option(
-        False, "write the images that pages show, without those on a large share of the pages", SWITCH
+        False,
+        "write and list the images that pages show, without those on a large share of the pages",
+        SWITCH,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Section):
     """What applies to pages whose URL matches a pattern."""
 
     rule: tuple[PageRule, ...] = option(
@@ -229,7 +248,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class Output(Section):
     """The sitemap files."""
 
     output: str = option(
@@ -245,7 +264,11 @@ class Output:
         "the sitemap, and recognised in links",
         ABSENT(WEB_ADDRESS),
     )
-    format: str = option("xml", "format of the sitemap", CHOICE("xml", "txt", "jsonl"))
+    format: str = option(
+        "xml",
+        "format of the sitemap files; in other commands, of what they print",
+        CHOICE("xml", "txt", "jsonl"),
+    )
     gzip: bool = option(True, "compress the files", SWITCH)
     file_mode: str = option(
         "0644", "permissions of the files, regardless of the umask; new folders get matching ones", FILE_MODE
@@ -261,7 +284,7 @@ class Output:
         secret=True,
     )
     publish_timeout: float = option(
-        600.0, "longest time for --publish-command, and for putting files into an object store", TIMEOUT
+        600.0, "longest time for --publish-command, and for all requests to an object store", TIMEOUT
     )
     cache_control: str | None = option(
         None, "Cache-Control of the files in an object store", ABSENT(CACHE_CONTROL)
@@ -273,7 +296,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Section):
     """Conditions for replacing the published sitemap."""
 
     min_urls: int | None = option(
@@ -287,8 +310,17 @@ class Guard:
         "last 7 publications",
         SHARE,
     )
+    max_removed: float = option(
+        0.5,
+        "refuse to publish when more than this share of the published URLs would leave, whatever takes their "
+        "place",
+        SHARE,
+    )
     max_failed: float = option(
-        0.2, "refuse to publish when more than this share of the fetched pages failed", SHARE
+        0.2,
+        "refuse to publish when more than this share of the fetched pages failed, and others that had "
+        "answered do not answer any more",
+        SHARE,
     )
     max_verdict_change: float = option(
         0.2,
@@ -302,84 +334,16 @@ class Guard:
         DURATION,
     )
     allow_partial: bool = option(False, "publish the pages found by an unfinished crawl", SWITCH)
-    force: bool = option(False, "publish even if the guard refuses", SWITCH)
-    dry_run: bool = option(False, "do everything except write the sitemap", SWITCH)
-
-
-@dataclass(frozen=True, slots=True)
-class Submit:
-    """Submission of changed pages to search engines, by IndexNow."""
-
-    submit: bool = option(
-        False,
-        "after publication, submit pages whose content changed to search engines by IndexNow (not to Google, "
-        "which does not take part)",
-        SWITCH,
+    force: bool = option(
+        False, "publish even if the guard refuses, except over the sitemap of another site", SWITCH
     )
-    indexnow_key: str | None = option(
-        None,
-        "your IndexNow key, which the site must serve at /KEY.txt; it is public; submit --new-key makes one",
-        ABSENT(KEY),
-    )
-    indexnow_key_location: str | None = option(
-        None, "URL of the key file, if it is not at the root of the host", ABSENT(URL)
-    )
-    indexnow_endpoint: str = option(
-        "https://api.indexnow.org/indexnow",
-        "IndexNow endpoint of one search engine, which informs the others",
-        URL,
+    dry_run: bool = option(
+        False, "do everything except write the sitemap; the state and reports are written", SWITCH
     )
 
 
 @dataclass(frozen=True, slots=True)
-class External:
-    """Links to other sites."""
-
-    check_external: bool = option(
-        False,
-        "after the crawl, check the links to other sites, with at most one request per second to a host",
-        SWITCH,
-    )
-    max_external: int = option(10_000, "maximum number of URLs on other sites to check in one run", COUNT(1))
-    max_external_hosts: int = option(1_000, "maximum number of other hosts to check in one run", COUNT(1))
-    max_external_time: float = option(1_800.0, "longest time for checking links to other sites", DURATION)
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Reports, metrics and messages about a run."""
-
-    report: tuple[str, ...] = option(
-        (), "write a report of the run: FILE.html, .json, .md or .csv", LIST(TEXT)
-    )
-    fail_on: tuple[str, ...] = option(
-        (), "exit 8 if there are findings of this kind: CODE, new:CODE, error or warning", LIST(TEXT)
-    )
-    metrics_file: str | None = option(
-        None,
-        "write metrics for Prometheus to this file at the end of every run, also of one that failed",
-        ABSENT(TEXT),
-    )
-    metrics_port: str | None = option(
-        None,
-        "serve metrics at http://HOST:PORT/metrics while crawling; the host is 127.0.0.1 if absent",
-        ABSENT(LISTEN),
-    )
-    webhook_env: str | None = option(
-        None,
-        "environment variable with the URL to which a message is sent when a run ends badly (JSON, by POST)",
-        ABSENT(VARIABLE),
-    )
-    webhook_when: str = option(
-        "problem",
-        "when to send a message: after a bad end or new errors (problem), also when the sitemap changed "
-        "(change), or always",
-        CHOICE("problem", "change", "always"),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Section):
     """The state between runs."""
 
     state: str | None = option(
@@ -395,10 +359,11 @@ class State:
     )
     fresh: bool = option(False, "delete the state and start over", SWITCH)
     keep_runs: int = option(10, "forget a URL that was not found for this many runs", COUNT(1))
+    site: tuple[str, ...] = ()  # no setting: words that name this [[site]], and so its state, to a command
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class Log(Section):
     """The log."""
 
     log_format: str = option("text", "format of the log on stderr", CHOICE("text", "json"))
@@ -426,6 +391,11 @@ class Settings:
     state: State = State()
     log: Log = Log()
 
+    def __post_init__(self) -> None:
+        for item in dataclasses.fields(self):
+            if not isinstance(getattr(self, item.name), wanted := type(item.default)):
+                raise ConfigError(f"Settings.{item.name}: must be a {wanted.__name__} (crawler.settings).")
+
 
 DEFAULTS: Final = Settings()
 
@@ -434,4 +404,5 @@ def keys() -> Iterator[Setting]:
     """All settings, in the order of the reference."""
     for section in dataclasses.fields(Settings):
         for item in dataclasses.fields(getattr(DEFAULTS, section.name)):
-            yield Setting(section.name, item.name, item.metadata["option"], item.default)
+            if item.metadata:
+                yield Setting(section.name, item.name, item.metadata["option"], item.default)

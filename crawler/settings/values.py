@@ -351,13 +351,16 @@ def LIST(kind: Kind[T], separator: str | None = None) -> Kind[tuple[T, ...]]:  #
     return Kind(kind.metavar, read, show, many=True, words=kind.words, choices=kind.choices)
 
 
-def ABSENT(kind: Kind[T]) -> Kind[T | None]:  # noqa: N802
-    """An optional value; None has no text form."""
+def ABSENT(kind: Kind[T], none: str | None = None) -> Kind[T | None]:  # noqa: N802
+    """An optional value. None has no text form, unless `none` is a word for it, to overrule a file."""
 
     def read(value: object) -> T | None:
-        return None if value is None else kind.read(value)
+        return None if value in (None, none) else kind.read(value)
 
-    return Kind(kind.metavar, read, lambda v: "" if v is None else kind.show(v), choices=kind.choices)
+    words = (none,) if none and kind.choices else ()
+    metavar = f"{kind.metavar}|{none}" if none else kind.metavar
+    choices = (*kind.choices, *words)
+    return Kind(metavar, read, lambda v: "" if v is None else kind.show(v), choices=choices)
 
 
 TEXT = Kind("TEXT", _text)

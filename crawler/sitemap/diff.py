@@ -7,10 +7,11 @@ order.
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import Final, Self
+
+from msgspec import Struct
 
 ROWS_AT_ONCE: Final = 5_000
 OLD: Final = "old"
@@ -27,8 +28,7 @@ ORDER BY 2
 """
 
 
-@dataclass(frozen=True, slots=True)
-class EntryChange:
+class EntryChange(Struct, frozen=True):
     """One difference."""
 
     sign: str  # "+" added, "-" removed, "~" different lastmod

@@ -9,10 +9,10 @@ bytes are read. Does not validate. Memory use is constant.
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from lxml import etree
+from msgspec import Struct
 
 from crawler.model.protocol import MAX_BYTES
 from crawler.parse import content_coding
@@ -27,14 +27,18 @@ _DECLARATION: Final = b"<?xml "
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")
 _ABSOLUTE: Final = re.compile(rb"https?://", re.IGNORECASE)
 _HOST: Final = re.compile(rb"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d+)?(?:[/?#]|\Z)")
+# As `write.writer` begins its files. Other programs rarely do.
+_OURS: Final = re.compile(
+    rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n(?:<\?xml-stylesheet [^>]*\?>\n)?'
+    rb'<urlset xmlns="http://www\.sitemaps\.org/schemas/sitemap/0\.9"[^>]*>\n<url><loc>'
+)
 _PAGES: Final = frozenset({"url", "item", "entry"})
 _INDEX: Final = frozenset({"sitemap"})
 _ROOTS: Final = frozenset({"urlset", "sitemapindex", "rss", "rdf", "feed"})
 _DATES: Final = frozenset({"lastmod", "updated"})
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """One URL of a sitemap, as written."""
 
     kind: Literal["page", "sitemap"]
@@ -46,13 +50,14 @@ class SitemapReading:
     """Iterate over the entries; afterwards `malformed` tells what was wrong, if anything was.
 
     `is_sitemap` is false for a web page, and for a file with neither the root element of a sitemap nor an
-    entry.
+    entry. `is_like_ours`, from the first entry on: it looks as if this program had written it.
     """
 
     def __init__(self, chunks: Iterable[bytes], limit: int) -> None:
         self._chunks, self._limit = chunks, limit
         self.malformed: str | None = None
         self.is_sitemap = True
+        self.is_like_ours = False
         self._root = ""  # of XML
 
     def __iter__(self) -> Iterator[Found]:
@@ -67,8 +72,10 @@ class SitemapReading:
             elif _is_text(head):
                 yield from _lines(chunks)
             elif is_json(head):
+                self.is_like_ours = True
                 yield from self._json(chunks)
             else:
+                self.is_like_ours = _OURS.match(head) is not None
                 yield from self._counted(self._xml(chunks, head))
         except (content_coding.BrokenCoding, content_coding.TooLarge) as error:
             self.malformed = f"could only be read in part: {error}"

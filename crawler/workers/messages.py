@@ -14,10 +14,9 @@ from msgspec import Meta, Struct
 from msgspec.json import Decoder
 
 from crawler.model.facts import Facts, HeaderText, LabelledUrl, Moment, Validators
-from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Listed, VisitOutcome
 from crawler.model.settlement import Verdict, VisitResult
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, MissingPage, Prior, Visit
 from crawler.parse import headers
 from crawler.parse.html import MAX_LINKS
 from crawler.parse.url import HTTP_ORIGIN, ReceivedUrl, Url
@@ -34,6 +33,9 @@ MOST_URLS: Final = 2_000  # that a feature reads of a page
 
 FeatureName = Annotated[str, Meta(max_length=20, pattern=r"\A[a-z_]+\Z")]
 FeatureUrls = Annotated[list[LabelledUrl], Meta(max_length=MOST_URLS)]
+KnownPage: TypeAlias = tuple[
+    Validators, str | None, str | None, str | None
+]  # digest, content and what is watched
 _BEGIN: Final = re.compile(HTTP_ORIGIN + r"(?:[/?]|\Z)")
 _VISIBLE: Final = bytes(range(33, 127))
 
@@ -60,19 +62,26 @@ class VisitPage(Message):
     depth: int
     hops: int
     attempt: int
-    validators: Validators | None
+    known: KnownPage | None
+    missing: MissingPage | None = None
 
     @classmethod
     def of(cls, number: int, lease: Lease) -> "VisitPage":
         """The message for a lease."""
-        visit, known = lease.visit, lease.prior.facts.validators if lease.prior else None
-        return cls(number, visit.url, visit.depth, visit.hops, lease.attempt, known)
+        visit, facts = lease.visit, lease.prior.facts if lease.prior else None
+        known = facts and (facts.validators, facts.digest, facts.content, facts.watched)
+        return cls(number, visit.url, visit.depth, visit.hops, lease.attempt, known, lease.missing)
 
     @property
     def lease(self) -> Lease:
         """The lease, as far as the worker needs it."""
-        prior = Prior(Listed(), Facts(200, self.validators)) if self.validators else None
-        return Lease(0, 0, Visit(self.url, self.depth, None, self.hops), self.attempt, prior=prior)
+        prior = None
+        if self.known:
+            validators, digest, content, watched = self.known
+            facts = Facts(200, validators, digest=digest, content=content, watched=watched)
+            prior = Prior(Listed(), facts)
+        visit = Visit(self.url, self.depth, None, self.hops)
+        return Lease(0, 0, visit, self.attempt, prior=prior, missing=self.missing)
 
 
 class GrantSlot(Message):
@@ -92,6 +101,7 @@ class PauseHost(Message):
 
     origin: ReceivedUrl
     until: Moment
+    once: bool = False  # not if the run has paused it before
 
 
 class Ping(Message):
@@ -139,6 +149,14 @@ class SlotWanted(Message):
     origin: ReceivedUrl
 
 
+class Repeated(Message):
+    """A request is repeated; the reason, and the number of the attempt."""
+
+    url: ReceivedUrl
+    because: HeaderText
+    attempt: Annotated[int, Meta(ge=1, lt=1_000)]
+
+
 class Throttled(Message):
     """A host asked for a pause, in seconds."""
 
@@ -172,6 +190,7 @@ FromWorker: TypeAlias = (
     | SlotWanted
     | PauseHost
     | Throttled
+    | Repeated
     | SessionFound
     | TrafficCounted
     | Ready
@@ -213,7 +232,7 @@ def read(page: VisitedPage | None, lease: Lease, received: ReceivedUrls) -> Visi
     if isinstance(outcome, Listed) and outcome.lastmod != lastmod:
         raise ValueError("the date of the outcome is not that of the page")
     if facts:
-        _check_dates(facts.header, facts.stated, lastmod and lastmod.at)
+        _check_dates(facts.header, facts.stated, facts.until, lastmod and lastmod.at)
     leads = received.read(links)
     verdict = Verdict(outcome, facts, leads, named=urls_of(named), features=_checked(features))
     return VisitResult(verdict, truncated)

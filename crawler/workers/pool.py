@@ -11,25 +11,28 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.abc
 
 from crawler.errors import ConfigError, ungrouped
-from crawler.model.lease import Lease
 from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
 from crawler.model.settlement import Unvisited, Verdict, VisitResult, WhyUnvisited
+from crawler.model.visit import Lease
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, origin
 from crawler.ports import Pacer, Turn
+from crawler.report.log import log_repeated
 from crawler.report.traffic import Traffic
 from crawler.settings.sections import Settings
 from crawler.workers import messages as codec
 from crawler.workers.forked import Forks, forks
 from crawler.workers.spawn import python, start
 from crawler.workers.worker import Worker, least_busy, shares
+
+T = TypeVar("T")
 
 MOST_WORKER_DEATHS: Final = 3  # worker processes that die on a page until it fails
 # Leases sent to a worker for each request in flight, so that it need not wait for the next page.
@@ -55,6 +58,7 @@ class Coordinator:
     ended: anyio.Event  # set when no further page is to be requested
     base: PublishBase | None = None
     traffic: Traffic | None = None  # counts the requests of all workers
+    repeated: Callable[[Url, str, int], None] = log_repeated  # what a worker requests again
     ahead: Callable[[], float] = lambda: 0.0  # seconds by which the clock of the crawl is ahead of ours
 
 
@@ -191,10 +195,12 @@ class WorkerPool:
                 self._returned(worker, number)
             case codec.SlotWanted(number, site):
                 self._begin(worker, site, self._slot, number)
-            case codec.PauseHost(site, until):
-                self._begin(worker, site, self._slow, until)
+            case codec.PauseHost(site):
+                self._begin(worker, site, self._slow, message)
             case codec.Throttled(wait):
                 self._coordinator.throttled(wait)
+            case codec.Repeated(url, because, attempt):
+                self._coordinator.repeated(url, because, attempt)
             case codec.SessionFound(name, example):
                 self._coordinator.session(name, example)
             case codec.TrafficCounted(taken) if self._coordinator.traffic:
@@ -220,18 +226,23 @@ class WorkerPool:
             self._all_ready.set()
 
     def _begin(
-        self, worker: Worker, site: Url, what: Callable[..., Coroutine[Any, Any, None]], detail: float
+        self,
+        worker: Worker,
+        site: Url,
+        what: Callable[[Worker, Url, T], Coroutine[Any, Any, None]],
+        detail: T,
     ) -> None:
         """Begins what a worker wants for a site, if it has an open visit of it."""
         if self._tasks is not None and worker.has_page_of(site):
             self._tasks.start_soon(what, worker, site, detail)
 
-    async def _slow(self, reporter: Worker, origin: Url, until: float) -> None:
+    async def _slow(self, reporter: Worker, origin: Url, pause: codec.PauseHost) -> None:
         """Pauses a throttled host: here, and in the other workers, which may hold leases of it."""
-        await self._coordinator.pacer.slow(origin, until)
+        if not await self._coordinator.pacer.slow(origin, pause.until, once=pause.once):
+            return
         for worker in self._all():
-            if worker is not reporter:
-                await worker.send(codec.PauseHost(origin, until))
+            if pause.once or worker is not reporter:
+                await worker.send(codec.PauseHost(origin, pause.until))
 
     async def _slot(self, worker: Worker, origin: Url, number: int) -> None:
         """Waits for a slot of a host, then notifies the worker."""

@@ -9,14 +9,14 @@ either.
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from dataclasses import replace
 from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
-from crawler.parse.html import MAX_LINKS, Page, PageSource, shown_title
+from crawler.parse.html import MAX_LINKS, PageSource, ParsedPage, shown_title
 from crawler.parse.url import Url
 from crawler.workers.messages import MALFORMED
 from crawler.workers.sandbox_child import ANSWER, NoPage, Question, return_memory
@@ -70,13 +70,13 @@ class Sandbox:
                 while self._free:
                     await self._free.pop().end()
 
-    async def read(self, markup: PageSource) -> Page | Broken:
+    async def read(self, markup: PageSource) -> ParsedPage | Broken:
         """The parsed page, or why it could not be parsed. Never raises because of the page."""
         async with self._places:
             with self._reading(Url(markup.url)):
                 return await self._read(markup)
 
-    async def _read(self, markup: PageSource) -> Page | Broken:
+    async def _read(self, markup: PageSource) -> ParsedPage | Broken:
         for _ in range(PARSE_TRIES):
             seconds = max(LEAST_SECONDS, self._deadline / (1 + self._stuck))
             try:
@@ -89,7 +89,7 @@ class Sandbox:
                 return page
         return Broken(Cause.CRASHED, f"the parser crashed on it {PARSE_TRIES} times")
 
-    async def _once(self, markup: PageSource, seconds: float) -> Page | Broken | None:
+    async def _once(self, markup: PageSource, seconds: float) -> ParsedPage | Broken | None:
         """Parses once. None if the child died. Raises `TimeoutError` if it used up its CPU time."""
         try:
             child = self._free.pop() if self._free else await self._start()
@@ -115,7 +115,7 @@ class Sandbox:
         return await start(self._command, longest=LONGEST_ANSWER, environment=plain_environment())
 
 
-async def _ask(child: Child, markup: PageSource, seconds: float) -> Page | Broken | None:
+async def _ask(child: Child, markup: PageSource, seconds: float) -> ParsedPage | Broken | None:
     """The parsed page; None if the child died or sent an invalid message."""
     try:
         await child.channel.send(Question(seconds, replace(markup, body=b"")).written())
@@ -126,7 +126,7 @@ async def _ask(child: Child, markup: PageSource, seconds: float) -> Page | Broke
         return None
 
 
-def _page(message: bytes) -> Page | Broken:
+def _page(message: bytes) -> ParsedPage | Broken:
     """Decodes the message of the child. Raises one of `MALFORMED` if it is invalid."""
     answer = ANSWER.decode(message)
     if isinstance(answer, NoPage):

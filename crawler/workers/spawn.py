@@ -11,15 +11,16 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from subprocess import DEVNULL
 from typing import Final, Protocol
 
 import anyio
+from msgspec import Struct
 
 from crawler.workers.channel import LONGEST_MESSAGE, Channel
 
-# The child gets our `sys.path`, so that it imports the same modules from any folder.
+# The child gets our `sys.path`, so that it imports the same modules from any folder. Until then, with `-P`,
+# it imports nothing from the current one.
 _CODE: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from crawler.workers.child import main; main(*sys.argv[2:])"
@@ -34,7 +35,7 @@ def python(entry: str, memory: int | None = None) -> list[str]:
 
     `memory`: limit of its address space in bytes, where the system supports that.
     """
-    return [sys.executable, "-c", _CODE, json.dumps(sys.path), entry, str(memory or 0)]
+    return [sys.executable, "-P", "-c", _CODE, json.dumps(sys.path), entry, str(memory or 0)]
 
 
 def plain_environment() -> dict[str, str]:
@@ -58,8 +59,7 @@ class Process(Protocol):
     async def aclose(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(Struct, frozen=True):
     """A process, and the channel to it."""
 
     process: Process

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from crawler.model.lease import Lease
 from crawler.model.settlement import Unvisited, VisitResult
+from crawler.model.visit import Lease
 from crawler.parse.url import origin
 from crawler.workers.messages import Message, SetSite, VisitPage, received_urls
 from crawler.workers.spawn import Child

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from crawler.app.features import images
 from crawler.app.features.images import LONGEST_ALL, Images, shown
 from crawler.model.facts import Facts, LabelledUrl
-from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Listed
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
 from crawler.model.reply import Headers, Response
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Prior, Visit
 from crawler.parse.images import MOST_IMAGES
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url

@@ -159,7 +159,7 @@ def test_export_explain_and_unmatched_patterns(run: Run, tmp_path: Path) -> None
             code, out, _ = run("explain", f"{origin}/blog/2", "--state", "s.db", *more)
             assert '  because    [[rule]] match = "/blog/2*", list = false\n' in out
             assert '  rule       match = "/blog/2*", list = false\n' in out
-        _, out, _ = run("explain", f"{origin}/blog/2", "--state", "s.db", "--log-format", "json")
+        _, out, _ = run("explain", f"{origin}/blog/2", "--state", "s.db", "--format", "json")
         assert json.loads(out)["rule"]["match"] == "/blog/2*"
         _, out, _ = run("explain", f"{origin}/about", "--state", "s.db")
         assert "  rule " not in out

@@ -9,6 +9,11 @@ import pytest
 
 from crawler.cli.commands import cli
 from crawler.cli.demo.site import Site
+from crawler.parse.url import Url
+from crawler.rules.scope import SiteScope
+from crawler.settings import recipe
+from crawler.settings.load import resolve
+from crawler.settings.values import PATTERN
 from tests.cli.conftest import run  # noqa: F401 - a fixture
 from tests.cli.test_cli import locs
 from tests.render.conftest import browser  # noqa: F401 - a fixture
@@ -45,6 +50,7 @@ def wordpress() -> tuple[Site, list[str]]:
         "/2024/05/",
         "/2024/05/17/",
         "/page/2/",
+        "/hello-world/comment-page-1/",
     ]
     avoided = ["/hello-world/?replytocom=5", "/wp-json/wp/v2/posts", "/wp-json/"]
     site = site_of([*listed, *lists, *avoided])
@@ -108,6 +114,39 @@ def sphinx() -> tuple[Site, list[str]]:
     return site, sorted(listed)
 
 
+def drupal() -> tuple[Site, list[str]]:
+    listed = ["/", "/about-us", "/articles", "/node/5"]
+    others = [
+        "/taxonomy/term/3",
+        "/articles?page=1",
+        "/user/login",
+        "/search/node",
+        "/comment/reply/5",
+        "/user",
+    ]
+    site = site_of([*listed, *others])
+    site.page("/articles?page=1", links=["/node/1"])
+    site.page("/node/1")
+    return site, sorted([*listed, "/node/1"])
+
+
+def shopify() -> tuple[Site, list[str]]:
+    listed = [
+        "/", "/products/lamp", "/collections/all", "/collections/all/products/oil", "/pages/about",
+        "/blogs/news", "/blogs/news/hello",
+    ]  # fmt: skip
+    others = [
+        "/collections/all/red", "/blogs/news/tagged/new", "/collections/all?page=2", "/products/lamp?variant=7",
+        "/collections/all?sort_by=price", "/collections/all?filter.v.price=5", "/cart", "/account/login", "/search?q=a",
+    ]  # fmt: skip
+    return site_of([*listed, *others]), sorted(listed)
+
+
+def ghost() -> tuple[Site, list[str]]:
+    listed = ["/", "/hello/", "/tags-i-like/"]
+    return site_of([*listed, "/tag/a/", "/author/me/", "/page/2/", "/ghost/", "/p/17/"]), listed
+
+
 def documents() -> tuple[Site, list[str]]:
     site = site_of(["/", "/a"], nofollow=())
     site.page("/a", links=["/one.pdf"])
@@ -122,6 +161,19 @@ def members() -> tuple[Site, list[str]]:
         given = getattr(request, "headers", {})
         inside = given.get("Authorization") == "Bearer abc" or given.get("Cookie") == "sid=42"
         return site.answer(200, b"<a href=/a>a</a><a href=/logout>out</a>") if inside else site.answer(403)
+
+    site.respond("/", home)
+    site.page("/a")
+    return site, ["/", "/a"]
+
+
+def walled() -> tuple[Site, list[str]]:
+    site = site_of([])
+
+    def home(request: object) -> object:
+        if getattr(request, "headers", {}).get("X-Crawl-Key") == "a-long-secret":
+            return site.answer(200, b"<a href=/a>a</a>")
+        return site.answer(403, b"", [("cf-mitigated", "challenge")])
 
     site.respond("/", home)
     site.page("/a")
@@ -148,8 +200,12 @@ SHAPES: dict[str, Callable[[], tuple[Site, list[str]]]] = {
     "DokuWiki": dokuwiki,
     "Hugo, Jekyll, Eleventy": hugo,
     "Sphinx, MkDocs, mdBook": sphinx,
+    "Drupal": drupal,
+    "Shopify": shopify,
+    "Ghost": ghost,
     "Documents": documents,
     "A site behind a login": members,
+    "Behind a firewall": walled,
     "A site that is rendered by scripts": rendered,
 }
 
@@ -185,3 +241,71 @@ def test_a_recipe_works(
             assert not [asked for asked in site.log if "logout" in asked.target]
         for file in (tmp_path / "sitemaps").iterdir():
             file.unlink()
+
+
+def test_every_recipe_is_a_file_with_valid_patterns() -> None:
+    folder = Path(recipe.__file__).parent / "recipes"
+    assert {path.stem for path in folder.iterdir()} == set(recipe.NAMES)
+    named = {word for heading in SHAPES for line in commands(heading) for word in line}
+    for name in recipe.NAMES:
+        one = recipe.recipe_of(name)
+        assert all(map(PATTERN.read, one.no_list + one.exclude))
+        assert all(mark == mark.lower() for mark in one.marks)
+        assert name in named
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        ('<meta name="generator" content="WordPress 6.8.1">', "wordpress"),
+        ("<META CONTENT='MediaWiki 1.43' NAME='generator'>", "mediawiki"),
+        ('<meta name=generator content="Hugo 0.140">', "hugo"),
+        ('<meta name="generator" content="mkdocs-1.6, mkdocs-material-9">', "sphinx"),
+        ('<meta name="Generator" content="Drupal 11 (https://www.drupal.org)">', "drupal"),
+        ('<script src="//cdn.shopify.com/s/a.js"></script>', "shopify"),
+        ('<link href="/wp-content/themes/a.css" rel="stylesheet">', "wordpress"),
+        ('<meta name="description" content="WordPress is a generator">', None),
+        ('<meta name="generator" content="Wix.com">', None),
+    ],
+)
+def test_a_system_is_recognised_by_its_first_page(head: str, name: str | None) -> None:
+    found = recipe.recognised(f"<html><head>{head}</head><p>drupal, ghost, hugo</p></html>".encode())
+    assert (found and found.name) == name
+
+
+def test_init_writes_the_recipe_and_config_shows_it(run: Run) -> None:  # noqa: F811
+    site, _ = wordpress()
+    site.page("/", head='<meta name="generator" content="WordPress 6.8">', text=PROSE, links=["/tag/b/"])
+    with site.serve() as origin:
+        _, out, _ = run("init", origin)
+        assert "The site is made by WordPress: the recipe wordpress is used." in out
+        assert run("crawl", "--rate", "0")[0] == 0
+        _, out, _ = run("explain", f"{origin}/tag/b/")
+    assert "recipe     wordpress, --no-list /tag/*" in out
+    _, out, _ = run("config")
+    assert re.search(r"^recipe +=.* wordpress .* # sitemap-crawler.toml", out, re.MULTILINE)
+    assert re.search(r"^  no-list +\+ /tag/\* +# WordPress$", out, re.MULTILINE)
+
+
+def test_recipes_are_joined_and_config_shows_them(run: Run) -> None:  # noqa: F811
+    _, out, _ = run("config", "--recipe", "wordpress", "--recipe", "shopify")
+    assert re.search(r"^recipe +=.* wordpress,shopify .* # --recipe$", out, re.MULTILINE)
+    for name in ("wordpress", "shopify"):
+        one = recipe.recipe_of(name)
+        assert all(f"+ {pattern} " in out for pattern in (*one.no_list, *one.exclude))
+    chosen = resolve(None, {}, {"recipe": ("wordpress", "shopify")})[0].scope
+    scope = SiteScope.of([Url("https://x.y/")], chosen)
+    both = [recipe.recipe_of(name) for name in chosen.recipe]
+    assert len(scope.no_list) == sum(len(one.no_list) for one in both)
+    assert len(scope.exclude) == sum(len(one.exclude) for one in both)
+
+
+def test_a_crawl_that_lists_many_archives_names_the_recipe(run: Run) -> None:  # noqa: F811
+    posts, tags = [f"/post-{n}/" for n in range(30)], [f"/tag/{n}/" for n in range(25)]
+    with site_of(["/", *posts, *tags]).serve() as origin:
+        words = ("crawl", origin, "--rate", "0")
+        _, _, err = run(*words)
+        said = "25 of 56 listed pages are archives and lists as WordPress makes them: to leave them out, --recipe wordpress."
+        assert said in " ".join(err.split())
+        _, _, err = run(*words, "--recipe", "wordpress", "--max-shrink", "1")
+    assert "to leave them out" not in err

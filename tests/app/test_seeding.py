@@ -4,7 +4,7 @@ import gzip
 import io
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -89,15 +89,12 @@ class World:
     async def __call__(self, *_: object) -> None:
         self.slots += 1
 
-    async def after_pages(self) -> None:
-        """There are none."""
-
     async def on_site(self, urls: Sequence[Url]) -> Sequence[Url]:
         return [url for url in urls if url.startswith(SITE)]
 
     def seeds(self) -> Seeds:
         access = Access(self.frontier, self, self, self)  # type: ignore[arg-type]
-        return Seeds(self.frontier, access, self.on_site, Normaliser(), ROOT, self.after_pages)
+        return Seeds(self.frontier, access, self.on_site, Normaliser(), ROOT, nullcontext)
 
     async def read(self, *sitemaps: str) -> list[str]:
         """What the sitemaps name, added to the frontier group by group."""

@@ -10,7 +10,9 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,12 @@ import trustme
 from lxml import etree
 
 from crawler.__main__ import main
+from crawler.app.state import open_frontier
 from crawler.cli.demo.site import Site
 from crawler.errors import OutputError
 from crawler.frontier.sqlite.state_file import Lock
+from crawler.parse.url import Url
+from crawler.settings.sections import Settings
 from tests.cli.conftest import Run
 from tests.server import free_port, taken_port
 from tests.waiting import until
@@ -102,6 +107,26 @@ def test_summary_of_sitemap_on_stdout_reports_it_as_written() -> None:
     assert "robots.txt" not in err
 
 
+def test_status_says_what_is_waited_for(run: Run) -> None:
+    async def pause(origin: str) -> None:
+        async with AsyncExitStack() as closing:
+            frontier = open_frontier(Settings(), Url(origin + "/"))
+            closing.push_async_callback(frontier.close)
+            await frontier.slow(origin, time.time() + 600)
+
+    with little_site().serve() as origin:
+        run("crawl", origin + "/", *QUICK, "--max-pages", "1")
+        assert "waits for" not in run("status", origin)[1]
+        anyio.run(pause, origin)
+        _, out, _ = run("status", origin)
+        assert re.search(rf"waits for +{origin} until \d{{4}}-.* UTC, \d+ pages?\n", out)
+        [wait] = json.loads(run("status", origin, "--format", "json")[1])["waits"]
+        assert re.fullmatch(r"20\d\d-\d\d-\d\dT[\d:]{8}Z", wait["until"])
+        assert wait["host"] == origin
+        assert run("crawl", origin + "/", *QUICK, "--fresh")[0] == 0
+        assert "waits for" not in run("status", origin)[1], "a complete run waits for nothing"
+
+
 def test_status_explain_export_and_robots_read_the_state(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         run("crawl", origin + "/", *QUICK)
@@ -116,7 +141,7 @@ def test_status_explain_export_and_robots_read_the_state(run: Run, tmp_path: Pat
         code, out, _ = run("explain", origin + "/deep#x?utm_source=y")
         assert f"{origin}/ → {origin}/a" in out
         assert "was normalised to the URL above" in out
-        code, out, _ = run("explain", origin + "/never", "--log-format", "json")
+        code, out, _ = run("explain", origin + "/never", "--format", "json")
         assert json.loads(out)["known"] is False
         code, out, _ = run("robots", origin + "/a")
         assert (code, out.splitlines()[0]) == (0, f"allowed  {origin}/a")
@@ -152,7 +177,7 @@ def test_explain_shows_all_that_is_known(run: Run) -> None:
         assert "changed    listed before" in out
         _, out, _ = run("explain", origin + "/gone")
         assert "no longer found: run 1 was the last to find it, this is run 2" in out
-        _, out, _ = run("explain", origin + "/a", "--log-format", "json")
+        _, out, _ = run("explain", origin + "/a", "--format", "json")
         story = json.loads(out)
         assert (story["was"], story["file"], story["position"]) == ("listed", "sitemap.xml.gz", 2)
         assert story["hops"][0]["status"] == 200
@@ -224,8 +249,38 @@ def test_a_dry_run_writes_no_sitemap(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, "--dry-run")
     assert code == 0
-    assert "Dry run" in err
-    assert not (tmp_path / "sitemaps").exists() or not list((tmp_path / "sitemaps").iterdir())
+    assert "Dry run: state written, sitemap not" in err
+    assert not (tmp_path / "sitemaps").exists(), "not even the folder"
+
+
+UNPUBLISHED = [
+    ("--dry-run", 0), ("--dry-run --max-pages 1", 7), ("--max-pages 1", 7), ("--min-urls 100", 6),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "code"), UNPUBLISHED)
+@pytest.mark.parametrize("folder", ["sitemaps", "new/below", "there", "there/below"])
+def test_run_that_publishes_nothing_leaves_no_folder(
+    run: Run, words: str, code: int, folder: str, tmp_path: Path
+) -> None:
+    there = tmp_path / "there"
+    there.mkdir(mode=0o700)
+    (there / "page.html").touch()
+    with little_site().serve() as origin:
+        assert run("crawl", origin + "/", *QUICK, *words.split(), "-o", folder)[0] == code
+    assert [path.name for path in tmp_path.iterdir() if path.name[0] != "."] == ["there"]
+    assert [path.name for path in there.iterdir()] == ["page.html"]
+    assert there.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("down", [True, False])
+def test_failed_crawl_leaves_no_folder(run: Run, down: bool, tmp_path: Path) -> None:
+    site = little_site()
+    site.robots("User-agent: *\nDisallow: /")
+    with site.serve() as origin:
+        start = f"http://127.0.0.1:{free_port()}/" if down else f"{origin}/"
+        assert run("crawl", start, *QUICK)[0] == (4 if down else 5)
+    assert [path.name for path in tmp_path.iterdir() if path.name[0] != "."] == []
 
 
 def test_an_unfinished_dry_run_does_not_promise_publication(run: Run) -> None:
@@ -241,7 +296,7 @@ def test_export_reports_a_dry_run(run: Run, tmp_path: Path) -> None:
         run("crawl", origin + "/", *QUICK)
         code, _, err = run("export", origin, "--dry-run", "-o", "again")
     assert code == 0
-    assert "Dry run, nothing written" in err
+    assert "Dry run: nothing written" in err
     assert not (tmp_path / "again/sitemap.xml.gz").exists()
 
 
@@ -258,7 +313,7 @@ def test_explain_marks_results_of_an_unfinished_run(run: Run) -> None:
         assert "not yet    run 2 is unfinished and has not finished it yet; listed before" in out
         assert "settled  " not in out
         assert "linked     from 1 page so far" in out
-        _, out, _ = run("explain", origin + "/deep", "--log-format", "json")
+        _, out, _ = run("explain", origin + "/deep", "--format", "json")
         assert (json.loads(out)["newest_run"], json.loads(out)["newest_complete"]) == (2, False)
         assert run("crawl", origin + "/", *QUICK)[0] == 0
         _, out, _ = run("explain", origin + "/deep")
@@ -325,7 +380,10 @@ def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: P
         (["explain"], "Missing argument 'URL'"),
         (["list"], "Missing argument: one of pages, links, images, findings, runs. (See"),
         (["list", "page"], "sitemap-crawler: 'page' is not one of 'pages', 'links'"),
-        (["crawl", "http:/example.com"], "'http:/example.com' is not an http or https URL."),
+        (
+            ["crawl", "http:/example.com"],
+            "'http:/example.com' is not an http or https URL; did you mean http://example.com?",
+        ),
         (["explain", "nonsense://"], "is not an http or https URL."),
         (["config", "check", "none.toml"], "none.toml: cannot be read"),
     ],
@@ -408,7 +466,7 @@ def test_unreachable_robots_txt_is_exit_4_and_not_forbidden(run: Run) -> None:
     assert (code, out.splitlines()[0]) == (4, f"unreachable  {url}")
     assert "could not be reached" in out
     assert "forbidden" not in out
-    code, out, _ = run("robots", url, "--log-format", "json")
+    code, out, _ = run("robots", url, "--format", "json")
     assert (code, json.loads(out)["status"], json.loads(out)["allowed"]) == (4, "unreachable", False)
 
 
@@ -830,7 +888,11 @@ def test_a_second_signal_before_the_event_loop_exits_at_once(tmp_path: Path, sen
 
 @pytest.mark.slow
 def test_importing_the_library_installs_no_signal_handlers() -> None:
-    words = "import signal, crawler; from crawler import open_job; import crawler.__main__; print(signal.getsignal(2) is signal.default_int_handler)"
+    words = (
+        "import signal; before = [signal.getsignal(n) for n in range(1, 32)]\n"
+        "import crawler; from crawler import open_job; import crawler.__main__\n"
+        "print([signal.getsignal(n) for n in range(1, 32)] == before)"
+    )
     done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
 
@@ -940,9 +1002,9 @@ def test_too_many_processes_are_reported(run: Run) -> None:
         words = ("crawl", origin + "/", *QUICK, "--concurrency", "2")
         code, _, err = run(*words, "--processes", "3")
         assert code == 0
-        assert "--processes reduced" in err
+        assert "processes reduced" in err
         assert "processes=3 used=1 concurrency=2" in err
-        assert "--processes reduced" not in run(*words, "--fresh")[2]
+        assert "processes reduced" not in run(*words, "--fresh")[2]
 
 
 def test_the_only_state_and_its_output_folder_are_found(run: Run, tmp_path: Path) -> None:
@@ -956,7 +1018,7 @@ def test_the_only_state_and_its_output_folder_are_found(run: Run, tmp_path: Path
         assert "sitemap.xml.gz, entry 1" in run("explain", origin + "/")[1]
         assert "unknown" not in run("explain", "https://www.elsewhere.example/")[1]
         code, _, err = run("status", "https://www.elsewhere.example/")
-        assert (code, "choose one of these. --state .sitemap-crawler/127.0.0.1_" in sentence(err)) == (
+        assert (code, "or one of these. --state .sitemap-crawler/127.0.0.1_" in sentence(err)) == (
             3,
             True,
         )
@@ -1009,6 +1071,8 @@ def test_output_to_a_pipe_has_no_trailing_blanks(
     [
         (["crawl", "a.example", "--header"], "requires an argument. (See `sitemap-crawler crawl --help`.)"),
         (["status", "--alive", "x"], "'x' is not a number of at least 0."),
+        (["validate", "http//example.com/s.xml"], "did you mean http://example.com/s.xml?"),
+        (["diff", "a", "htps://example.com/s.xml"], "did you mean https://example.com/s.xml?"),
         (["validate", "example.com/sitemap.xml"], "is not a file: if it is a URL, write https:// before it."),
         (
             ["diff", "example.com/sitemap.xml", "b"],

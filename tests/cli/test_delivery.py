@@ -308,11 +308,14 @@ def tool(name: str) -> None:
 
 
 def delivered(run: Run, tmp_path: Path, script: str, *words: str) -> Callable[[Site], list[str]]:
-    """Publishes a site by a script; the names of its files."""
+    """Publishes a site by a script, each time at the same origin; the names of its files."""
     (tmp_path / "deliver.sh").write_text(script)
+    port = 0
 
     def call(site: Site) -> list[str]:
-        with site.serve() as origin:
+        nonlocal port
+        with site.serve(port=port) as origin:
+            port = int(origin.rpartition(":")[2])
             done = run(
                 "crawl", origin + "/", *QUICK, "--max-urls", "1", "--force", *words, "--state", "s.db",
                 "--publish-command", f"sh {tmp_path / 'deliver.sh'}",

@@ -21,6 +21,7 @@ import pytest
 import trustme
 
 from crawler.app import external
+from crawler.model import failpoints
 from tests.cli.conftest import Run
 from tests.postgres import new_state
 from tests.server import Origin, Talk, free_port, http, moved, page, serving
@@ -225,7 +226,7 @@ def test_explain_says_when_and_why_as_json_too(web: Web, run: Run) -> None:
     web.links("bad:/old")
     web.bad.put("/old", moved("/gone"))
     web.crawl()
-    _, out, _ = run("explain", "--state", "s.db", web.url("bad:/old"), "--log-format", "json")
+    _, out, _ = run("explain", "--state", "s.db", web.url("bad:/old"), "--format", "json")
     told = json.loads(out)["external"]
     assert (told["code"], told["status"]) == ("broken:not-found", 404)
     assert told["detail"] == f"redirects to {web.url('bad:/gone')}"
@@ -320,7 +321,7 @@ def test_limits_are_said_and_the_next_run_asks_for_the_rest(web: Web) -> None:
     for origin in (web.good, web.bad, web.other):
         origin.others = lambda _: FINE
     _, _, err = web.crawl("--max-external", "3")
-    assert "3 left to the next run (--max-external)" in " ".join(err.split())
+    assert "3 left to the next run (max-external)" in " ".join(err.split())
     assert Counter(web.answers().values()) == {"ok": 3, "": 3}
     web.crawl("--max-external", "3")
     assert Counter(web.answers().values()) == {"ok": 6}
@@ -330,8 +331,44 @@ def test_limits_are_said_and_the_next_run_asks_for_the_rest(web: Web) -> None:
     _, _, err = web.crawl("--max-external-hosts", "1", "--max-external-time", "0")
     assert "not all links to other sites were checked" in err
     code, _, err = web.crawl("--max-external-hosts", "1")
-    assert "(--max-external-hosts)" in err
+    assert "(max-external-hosts)" in err
     assert code == 0
+
+
+def test_a_host_with_many_links_leaves_the_others_their_share(web: Web) -> None:
+    """Links that a stranger posts are found first, and stay due from night to night."""
+    web.links("/page", *(f"bad:/{number}" for number in range(60)))
+    web.links(*(f"{name}:/{number}" for number in range(3) for name in ("good", "other")), path="/page")
+    for origin in (web.good, web.bad, web.other):
+        origin.others = lambda _: FINE
+    asked = []
+    for _ in range(2):
+        web.crawl("--max-external", "20")
+        asked.append([len(methods(origin)) for origin in (web.good, web.other, web.bad)])
+    assert asked == [[3, 3, 14], [4, 4, 32]]
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_killed_check_is_continued_also_after_a_refusal(
+    web: Web, monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    web.links("/a", "good:/ok", "bad:/ok")
+    web.good.others = web.bad.others = lambda _: FINE
+
+    def dies(moment: str) -> None:
+        if moment == "after commit of store_answers":
+            raise MemoryError
+
+    monkeypatch.setattr(failpoints, "hook", dies)
+    code, _, _ = web.crawl("--max-external", "1", *(["--min-urls", "100"] if refused else []))
+    assert code == 1
+    monkeypatch.setattr(failpoints, "hook", None)
+    code, _, err = web.crawl()
+    assert code == 0
+    assert "2 URLs on other sites: 2 answer, 0 broken, 0 unknown" in " ".join(err.split())
+    assert methods(web.good) == methods(web.bad) == ["HEAD /ok"], "none is asked twice"
+    assert web.crawl()[0] == 0
+    assert methods(web.good) == methods(web.bad) == ["HEAD /ok"] * 2, "a check that ended is made anew"
 
 
 def test_secrets_of_ours_are_sent_to_no_other_site(

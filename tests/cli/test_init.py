@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from crawler.cli.demo.site import Site
-from crawler.cli.init import FILE, Answers, written
+from crawler.cli.init import Answers, written
 from crawler.settings import load
+from crawler.settings.load import FILE
 from tests.cli.conftest import Run
 
 ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "TERM": "dumb"}
@@ -31,9 +32,13 @@ def test_the_file_works_as_it_is(run: Run) -> None:
     with shop().serve() as origin:
         code, out, err = run("init", origin)
         assert (code, err) == (0, "")
-        assert f"sitemap-crawler crawl --config {FILE}" in out
+        assert "    sitemap-crawler crawl\n" in out
         assert run("config", "check", FILE)[1] == f"{FILE}: valid, 4 settings.\n"
-        assert run("crawl", "--config", FILE, "-q")[0] == 0
+        code, _, err = run("crawl")
+        assert code == 0
+        assert err.count(f"settings are read from {FILE}, found in this folder") == 1
+        assert run("crawl", "-q") == (0, "", "")
+        assert run("status")[0] == 0
     assert tomllib.loads(Path(FILE).read_text())["scope"]["start"] == [origin + "/"]
     assert Path("sitemaps/sitemap.xml.gz").exists()
 
@@ -57,11 +62,12 @@ def test_a_file_is_never_overwritten(run: Run) -> None:
     with site.serve() as origin:
         code, _, err = run("init", origin)
     assert (code, site.log, Path(FILE).read_text()) == (2, [], "mine")
-    assert "is not overwritten" in err
+    assert "is there already: edit it, or remove it" in err
 
 
-def test_without_a_terminal_the_url_is_needed(run: Run) -> None:
-    code, _, err = run("init")
+@pytest.mark.parametrize("words", [(), ("",)])
+def test_without_a_terminal_the_url_is_needed(run: Run, words: tuple[str, ...]) -> None:
+    code, _, err = run("init", *words)
     assert code == 2
     assert "Name the URL of the site" in err
 
@@ -88,26 +94,53 @@ def test_a_site_that_redirects_is_crawled_where_it_is(run: Run) -> None:
     assert load.resolve(Path(FILE))[0].scope.start == (f"{origin}/",)
 
 
-@pytest.mark.parametrize("kind", ["loop", "down", "forbidden", "gone"])
-def test_a_site_that_does_not_answer_well_is_a_remark(run: Run, kind: str) -> None:
+REMARKS = {
+    "loop": "The first page redirects, but never to a page (status 302).",
+    "ill": "The first page answers 500.",
+    "closed": "The first page answers 403: it needs a login, or the server refuses this program.",
+    "cut": "The first page cannot be read: ",
+    "forbidden": "robots.txt forbids the first page (line 2: Disallow: /); it was not requested.",
+    "robots ill": "robots.txt cannot be read (",
+    "down": " does not answer (",
+}
+
+
+@pytest.mark.parametrize("kind", REMARKS)
+def test_each_failure_of_a_site_has_a_sentence_of_its_own(run: Run, kind: str) -> None:
     site = Site()
-    says = {
-        "loop": "answers 302",
-        "down": "answers 500",
-        "forbidden": "robots.txt forbids",
-        "gone": "answers 404",
-    }
-    if kind == "loop":
-        site.redirect("/", "/", 302)
-    elif kind == "down":
-        site.respond("/", lambda _: Site.answer(500))
-    elif kind == "forbidden":
-        site.robots("User-agent: *\nDisallow: /\n")
+    statuses = {"ill": 500, "closed": 403}
+    match kind:
+        case "loop":
+            site.redirect("/", "/", 302)
+        case "ill" | "closed":
+            site.respond("/", lambda _: Site.answer(statuses[kind]))
+        case "cut":
+            site.respond("/", lambda request: request.connection.close())
+        case "forbidden":
+            site.robots("User-agent: *\nDisallow: /\n")
+        case "robots ill":
+            site.respond("/robots.txt", lambda _: Site.answer(503))
     with site.serve() as origin:
-        code, out, _ = run("init", origin)
+        served = run("init", origin) if kind != "down" else None
+    code, out, _ = served or run("init", origin)
     assert code == 0
-    assert says[kind] in out
+    assert REMARKS[kind] in out
+    assert sum(remark in out for remark in REMARKS.values()) == 1
     assert load.resolve(Path(FILE))[0].scope.start == (origin + "/",)
+
+
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [("/typo", "answers 404"), ("/json", "is application/json, not HTML: no link can be followed from it")],
+)
+def test_a_url_that_is_wrong_leaves_no_file(run: Run, path: str, fault: str) -> None:
+    site = shop()
+    site.raw("/json", body=b"{}", headers=[("Content-Type", "application/json")])
+    with site.serve() as origin:
+        code, out, err = run("init", origin + path)
+    assert (code, out) == (4, "")
+    assert err == f"sitemap-crawler: {origin}{path}: the first page {fault}; no file was written.\n"
+    assert not Path(FILE).exists()
 
 
 def test_a_folder_that_cannot_be_written(run: Run) -> None:
@@ -169,6 +202,15 @@ def test_five_questions_on_a_terminal(terminal: Terminal, tmp_path: Path) -> Non
     settings, _ = load.resolve(tmp_path / FILE)
     assert (settings.output.output, settings.scope.scope, settings.pace.rate) == ("public", "path", 2.0)
     assert settings.scope.exclude == ('/cart*"]#',)
+
+
+@pytest.mark.slow
+def test_the_end_of_input_at_a_question_is_an_error(terminal: Terminal, tmp_path: Path) -> None:
+    terminal.until("URL of the site: ")
+    terminal.type("\x04")
+    terminal.until("were not answered to the end; no file was written.")
+    assert terminal.child.wait(60) == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from crawler.cli.demo.site import Site
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import RequestIdentity
 from crawler.settings.load import resolve
 from crawler.settings.sections import Http
 from tests.cli.conftest import Run
@@ -75,7 +75,7 @@ def test_a_header_for_a_host_is_sent_to_it_alone(run: Run) -> None:
     ],
 )
 def test_a_host_is_matched_as_a_whole_and_not_without_tls(host: str, url: str, is_sent: bool) -> None:
-    identity = Identity(Http(header_for=(f"{host} X-Token: abc",)), ["https://example.com"])
+    identity = RequestIdentity(Http(header_for=(f"{host} X-Token: abc",)), ["https://example.com"])
     assert ("x-token" in identity.headers(url)) is is_sent
 
 
@@ -173,7 +173,7 @@ def test_the_key_may_be_in_a_file_of_its_own(tmp_path: Path, authority: trustme.
     client.cert_chain_pems[0].write_to_path(cert)
     client.private_key_pem.write_to_path(key)
     chosen = Http(client_cert=str(cert), client_key=str(key))
-    HttpFetcher(chosen, AddressGuard(), Identity(chosen, ()))
+    HttpFetcher(chosen, AddressGuard(), RequestIdentity(chosen, ()))
 
 
 def broken(folder: Path, authority: trustme.CA) -> dict[str, tuple[str, ...]]:
@@ -258,7 +258,7 @@ def test_cookie_file_without_cookie_for_site_is_warning(
     with little_site().serve() as address:
         code, _, err = run("crawl", address + "/", *QUICK, "--cookie-file", "c.txt")
     assert code == 0, err
-    assert ("no cookie of --cookie-file is for a start host" in err) is is_warned
+    assert ("no cookie of cookie-file is for a start host" in err) is is_warned
 
 
 @pytest.mark.parametrize("rule", [(), ("--no-rule", "logout")])
@@ -320,10 +320,10 @@ def test_unknown_url_is_exit_8_and_lost_one_is_reported(run: Run) -> None:
         code, out, _ = run("explain", address + "/a")
         assert code == 0
         assert "outcome    no longer found (listed in run 1)" in out
-        assert json.loads(run("explain", address + "/a", "--log-format", "json")[1])["gone"] is True
+        assert json.loads(run("explain", address + "/a", "--format", "json")[1])["gone"] is True
         code, out, _ = run("explain", address + "/never")
         assert (code, "not known" in out) == (8, True)
-        assert run("explain", address + "/never", "--log-format", "json")[0] == 8
+        assert run("explain", address + "/never", "--format", "json")[0] == 8
 
 
 def test_a_web_page_in_the_place_of_a_sitemap_is_exit_2(run: Run) -> None:

@@ -1,14 +1,17 @@
 """`--metrics-file` and `--metrics-port` over real crawls. The format is judged by Prometheus's own parser."""
 
+import errno
 import json
 import os
+import shlex
+import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ import anyio
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from crawler.app import metrics_server
 from crawler.app.metrics_server import LONGEST, serving
 from crawler.cli.demo import demo_site
 from crawler.cli.demo.site import Site
@@ -408,6 +412,28 @@ def test_the_port_serves_the_running_crawl(run: Run, port: int) -> None:
     }
 
 
+def test_one_port_serves_all_sites(run: Run, port: int, tmp_path: Path) -> None:
+    first, second, scraped = shop(3), shop(3), list[str]()
+
+    def scrape(_: Any) -> Any:
+        scraped.append(get(port))
+        return Site.answer(200, b"<p>page</p>")
+
+    second.respond("/2", scrape)
+    with first.serve() as here, second.serve() as there:
+        tables = [
+            f'[[site]]\nname = "{name}"\nstart = "{url}"\n' for name, url in (("a", here), ("b", there))
+        ]
+        (tmp_path / "sitemap-crawler.toml").write_text("\n".join(tables))
+        assert run("crawl", "-q", "--rate", "0", "--metrics-port", str(port))[0] == 0
+    [families] = [list(text_string_to_metric_families(text)) for text in scraped]
+    assert len({family.name for family in families}) == len(families)
+    by_name = {family.name.removeprefix(PREFIX): family for family in families}
+    [known] = by_name["sitemap_urls"].samples
+    assert (known.labels, known.value) == ({"site": "a"}, 4), "the first is done, and its numbers stay"
+    assert {sample.labels["site"] for sample in by_name["urls_discovered"].samples} == {"a", "b"}
+
+
 def test_a_port_that_is_taken_ends_the_run_before_it_begins(run: Run) -> None:
     site = shop(1)
     with site.serve() as origin, taken_port() as taken:
@@ -478,6 +504,99 @@ async def test_silent_clients_and_errors_do_not_hold_it_up(
         with pytest.raises(urllib.error.HTTPError, match="503") as refused:
             await anyio.to_thread.run_sync(get, port)
         refused.value.close()
+
+
+@pytest.mark.parametrize(("path", "said"), [("/", b"sitemap-crawler: see /metrics\n"), ("/healthz", b"ok\n")])
+@pytest.mark.anyio
+async def test_other_paths_that_answer(path: str, said: bytes, port: int) -> None:
+    async def scrape() -> str:
+        raise AssertionError
+
+    async with (
+        serving(f"127.0.0.1:{port}", scrape),
+        await anyio.connect_tcp("127.0.0.1", port) as client,
+    ):
+        await client.send(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+        got = await everything(client)
+    assert got.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert got.endswith(b"\r\n\r\n" + said)
+
+
+@asynccontextmanager
+async def accepting(
+    port: int, monkeypatch: pytest.MonkeyPatch, failures: int = 0
+) -> AsyncIterator[list[anyio.abc.SocketStream]]:
+    """The connections that the port accepts, after it could not as often as told."""
+    accepted, errors = (
+        list[anyio.abc.SocketStream](),
+        [OSError(errno.EMFILE, "Too many open files")] * failures,
+    )
+    serve = metrics_server.serve
+
+    async def watched(accept: Callable[[], Awaitable[anyio.abc.SocketStream]], scrape: Any) -> None:
+        async def accept_or_fail() -> anyio.abc.SocketStream:
+            if errors:
+                raise errors.pop()
+            accepted.append(await accept())
+            return accepted[-1]
+
+        await serve(accept_or_fail, scrape)
+
+    async def scrape() -> str:
+        return "up 1\n"
+
+    monkeypatch.setattr(metrics_server, "serve", watched)
+    async with serving(f"127.0.0.1:{port}", scrape):
+        yield accepted
+
+
+@pytest.mark.anyio
+async def test_silent_connections_are_closed_for_a_scrape(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_server, "PATIENCE", 600)
+    async with accepting(port, monkeypatch) as accepted, AsyncExitStack() as stack:
+        silent = [
+            await stack.enter_async_context(await anyio.connect_tcp("127.0.0.1", port))
+            for _ in range(3 * metrics_server.CLIENTS)
+        ]
+        assert "up 1" in await anyio.to_thread.run_sync(get, port)
+        assert len(accepted) == len(silent) + 1
+        for client in silent[: -metrics_server.CLIENTS]:
+            assert await everything(client) == b""
+
+
+@pytest.mark.anyio
+async def test_a_connection_that_cannot_be_accepted_is_a_pause(
+    port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(metrics_server, "PAUSE", 0)
+    async with accepting(port, monkeypatch, failures=3):
+        assert "up 1" in await anyio.to_thread.run_sync(get, port)
+    [warning] = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert warning.message == "metrics port accepts no connections, trying again"
+
+
+@pytest.mark.slow
+def test_many_idle_clients_do_not_end_the_crawl(tmp_path: Path, port: int) -> None:
+    site, idle = shop(30), list[socket.socket]()
+
+    def crowd(_: Any) -> Any:
+        for _ in range(400):
+            idle.append(client := socket.socket())
+            client.setblocking(False)
+            client.connect_ex(("127.0.0.1", port))
+        return Site.answer(200, b"<p>page</p>")
+
+    site.respond("/2", crowd)
+    with site.serve() as origin:
+        words = [sys.executable, "-m", "crawler", "crawl", origin + "/", *QUICK, "--metrics-port", str(port)]
+        command = f"ulimit -n 160 && exec {shlex.join(words)}"
+        done = subprocess.run(
+            ["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+    for client in idle:
+        client.close()
+    assert (done.returncode, len(idle)) == (0, 400), done.stderr
+    assert len(site.log) > 30
 
 
 @pytest.mark.anyio

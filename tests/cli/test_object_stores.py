@@ -134,7 +134,7 @@ def test_the_other_commands(run: Run, s3: S3) -> None:
         s3.log.clear()
         code, out, _ = run("explain", f"{origin}/a")
         assert (code, f"not read: the sitemap is in {place}" in out) == (0, True)
-        code, out, _ = run("explain", f"{origin}/a", "--log-format", "json")
+        code, out, _ = run("explain", f"{origin}/a", "--format", "json")
         assert json.loads(out)["file"] is None
         assert run("status", origin)[0] == 0
         assert run("report", origin)[0] == 0
@@ -291,10 +291,16 @@ def test_a_store_that_recovers_is_asked_again(run: Run, s3: S3, fault: str) -> N
 
     s3.fault = once
     with little_site().serve() as origin:
-        code, _, err = run(*words(origin, s3))
+        code, _, err = run(*words(origin, s3, "--log-format", "json"))
     s3.fault = lambda _: None
     assert code == 0, err
     assert len(failed) > 5
+    told = [json.loads(line) for line in err.splitlines() if "trying again" in line]
+    status = "429 TooManyRequests" if fault == "TooManyRequests" else "503 SlowDown"
+    assert {(one["url"], one["because"], one["attempt"]) for one in told} == {
+        (f"s3://{s3.bucket}/p/q", f"the store answered {status}", 2)
+    }
+    assert len(told) == len(failed)
     assert len(locs(s3)) == 3
 
 

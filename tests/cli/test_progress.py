@@ -27,7 +27,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def stats(clock: Clock) -> Stats:
-    stats = Stats(clock)
+    stats = Stats(clock, site="https://www.example.com")
     stats.phase = Phase.CRAWLING
     return stats
 
@@ -51,10 +51,12 @@ async def test_the_display_shows_all_values(stats: Stats, clock: Clock) -> None:
     await run_for(stats, clock)
     stats.failed, stats.in_hand = 2, 16
     stats.pace(0.02)
-    bar, *rows = drawn(stats)
+    empty, bar, *rows = drawn(stats)
+    assert empty == ""
     assert bar.startswith("crawling    ━━━")
     assert bar.endswith(" 50%")
     assert rows == [
+        "site        https://www.example.com",
         "pages       500 of 1,000 known · 2 failed",
         "queue       484 waiting · 16 in flight",
         "speed       40.0 pages/s · at most 50 requests/s",
@@ -64,7 +66,7 @@ async def test_the_display_shows_all_values(stats: Stats, clock: Clock) -> None:
 
 async def test_unknown_values_are_not_shown(stats: Stats) -> None:
     stats.found(5)
-    bar, *rows = drawn(stats)
+    _, bar, _, *rows = drawn(stats)
     assert "%" not in bar
     assert rows[0] == "pages       0 of 5 known · none failed"
     assert rows[2] == "speed       0.0 pages/s · unpaced"
@@ -75,7 +77,7 @@ async def test_backing_off_and_stopping_are_shown(stats: Stats, clock: Clock) ->
     await run_for(stats, clock)
     stats.throttled()
     stats.stopping = "interrupted\x1b[2J[red]"
-    bar, *rows = drawn(stats)
+    _, bar, _, *rows = drawn(stats)
     assert bar.startswith("stopping ")
     assert rows[2].endswith("· backing off")
     assert rows[3] == r"time        12 s · interrupted\x1b[2J[red] · finishing requests in flight"
@@ -89,8 +91,8 @@ async def test_no_line_is_wider_than_the_terminal(stats: Stats, clock: Clock, wi
     stats.failed = 1_234_567
     stats.pace(0.2)
     lines = drawn(stats, width)
-    assert max(map(len, lines)) <= min(width, progress.WIDEST)
-    assert len(lines) == 5 or width < 60
+    assert max(map(len, lines)) <= min(width - len("^C"), progress.WIDEST), "^C behind it is no further line"
+    assert len(lines) == 7 or width < 60
 
 
 async def test_an_ascii_terminal_gets_ascii(stats: Stats) -> None:
@@ -114,7 +116,7 @@ async def test_the_display_leaves_no_trace(stats: Stats) -> None:
     text = stream.getvalue()
     assert " of 0 known" in text
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor is shown again
-    assert text.endswith("\x1b[1A\x1b[2K" * 5)  # five lines wiped
+    assert text.endswith("\x1b[1A\x1b[2K" * 7)  # seven lines wiped
 
 
 async def test_log_lines_appear_above_the_display(stats: Stats, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,5 +185,5 @@ async def test_without_a_terminal_progress_is_logged(
     with caplog.at_level(logging.INFO, "crawler"), anyio.CancelScope() as scope:
         await progress.show(stats, Console(file=stream, force_terminal=bool(terminal)))
     assert pauses == [10.0, 10.0, 10.0]
-    assert [record.message[:6] for record in caplog.records] == ["0 s  0", "0 s  0"]
+    assert [record.message[:6] for record in caplog.records] == ["https:", "https:"]
     assert stream.getvalue() == ""

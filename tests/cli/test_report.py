@@ -113,7 +113,7 @@ def test_list_links_shows_broken_links_and_their_sources(run: Run, shop: str) ->
 
 
 def test_list_pages(run: Run, shop: str) -> None:
-    _, out, _ = run("list", "pages", "--only", "failed", "--only", "orphan")
+    _, out, _ = run("list", "pages", "--only", "failed", "--only", "orphan", "--fields", "outcome,status,url")
     assert out.splitlines() == [
         f"failed:not-found\t404\t{shop}/guides/missing",
         f"failed:not-found\t404\t{shop}/lanterns/tin",
@@ -215,7 +215,7 @@ def test_crawl_of_site_with_one_of_each_fault(run: Run) -> None:
     assert found.pop("no-lastmod")
     assert found == {
         "broken-link": ["/gone"], "server-error": ["/down"], "unreachable": ["/cut"], "redirect-loop": ["/loop"],
-        "canonical-broken": ["/red"], "sitemap-stale": ["/gone"], "canonical-chain": ["/blue"], "noindex-canonical": ["/thanks"],
+        "canonical-conflict": ["/red"], "sitemap-stale": ["/gone"], "canonical-chain": ["/blue"], "noindex-canonical": ["/thanks"],
         "redirect-chain": ["/shop"], "redirect-linked": ["/shop"], "orphan": ["/lonely"], "duplicate-content": ["/same-1"],
         "duplicate-title": ["/same-1", "/twin-1"], "robots-line": ["/robots.txt"], "robots-linked": ["/basket"],
         "noindex-linked": ["/thanks"],
@@ -345,6 +345,15 @@ def test_report_file_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.
         reports.write(planted().report(), [str(file)])
     assert file.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["r.md"]
+
+
+def test_a_new_report_is_for_its_user_alone(tmp_path: Path) -> None:
+    """A web server that was allowed to read it still may."""
+    new, known = tmp_path / "new.md", tmp_path / "known.md"
+    known.touch()
+    known.chmod(0o644)
+    reports.write(planted().report(), [str(new), str(known)])
+    assert [file.stat().st_mode & 0o777 for file in (new, known)] == [0o600, 0o644]
 
 
 # -- mistakes, and pipes ----------------------------------------------------------------------------------------

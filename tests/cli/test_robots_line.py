@@ -152,7 +152,7 @@ def test_robots_shows_whether_sitemap_is_named_and_what_is_there(run: Run) -> No
         site.raw("/sitemap.xml.gz", body=b"x" * 100_000)
         _, out, _ = run("robots", origin + "/")
         assert f"sitemap {origin}/sitemap.xml.gz (named; answers 200)" in spaced(out)
-        code, out, _ = run("robots", origin + "/", "--log-format", "json")
+        code, out, _ = run("robots", origin + "/", "--format", "json")
     assert code == 0
     assert json.loads(out)["sitemaps"] == [
         {"url": f"{origin}/sitemap.xml.gz", "answer": "answers 200", "named": True}

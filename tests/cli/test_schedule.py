@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.cli.demo.site import Site
-from crawler.cli.schedule import JITTER, next_start, repeat
+from crawler.cli.schedule import JITTER, SOON, next_start, repeat
 from crawler.errors import ConfigError, Exit, StartUnreachable, StateBusy
 from tests.cli.conftest import Run
 from tests.server import free_port
@@ -59,11 +59,10 @@ async def test_run_starts_after_each_interval_and_long_one_skips_some() -> None:
     ("error", "code"),
     [
         (StartUnreachable("down"), 4),
-        (StateBusy("busy"), 9),
         (OSError(28, "No space left on device"), 3),
         (RuntimeError("a bug"), 1),
     ],
-    ids=["unreachable", "busy", "disk", "bug"],
+    ids=["unreachable", "disk", "bug"],
 )
 async def test_after_a_failed_run_the_next_starts_at_its_usual_time(
     error: Exception, code: int, caplog: pytest.LogCaptureFixture
@@ -75,6 +74,21 @@ async def test_after_a_failed_run_the_next_starts_at_its_usual_time(
     [failed] = [record for record in caplog.records if getattr(record, "event", "") == "run failed"]
     assert failed.__dict__["fields"]["exit"] == code
     assert bool(failed.exc_info) == (code == 1)
+
+
+@pytest.mark.anyio
+async def test_run_that_another_one_kept_out_is_tried_again_soon() -> None:
+    busy = StateBusy("busy")
+    clock = Clock((1.0, busy), (1.0, busy), (60.0, Exit.OK), (60.0, Exit.OK))
+    await clock.repeat()
+    assert clock.began == [0.0, 1.0 + SOON, 2 * (1.0 + SOON), DAY]
+
+
+@pytest.mark.anyio
+async def test_run_that_is_kept_out_waits_at_most_the_interval() -> None:
+    clock = Clock((DAY - 10.0, StateBusy("busy")), (60.0, Exit.OK))
+    await clock.repeat()
+    assert clock.began == [0.0, DAY]
 
 
 @pytest.mark.anyio

@@ -1,6 +1,7 @@
 """What an operator sees of a crawl in a PostgreSQL database: `status`."""
 
 import json
+import re
 import socket
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,7 @@ async def test_status_shows_members(state: str, run: Run) -> None:
 
 async def test_status_has_members_in_json(state: str, run: Run) -> None:
     silence(state, 100)
-    code, out, _ = run("status", "--state", state, "--log-format", "json")
+    code, out, _ = run("status", "--state", state, "--format", "json")
     facts = json.loads(out)
     first, second = facts["members"]
     assert code == 0
@@ -110,7 +111,7 @@ async def test_status_has_members_in_json(state: str, run: Run) -> None:
 
 async def test_member_that_left_is_gone(state: str, run: Run) -> None:
     execute(state, "UPDATE member SET gone = true WHERE id = (SELECT max(id) FROM member)")
-    _, out, _ = run("status", "--state", state, "--log-format", "json")
+    _, out, _ = run("status", "--state", state, "--format", "json")
     assert [member["state"] for member in json.loads(out)["members"]] == ["leader", "gone"]
 
 
@@ -119,7 +120,7 @@ async def test_healthcheck_of_shared_state_counts_no_urls(state: str, run: Run) 
     assert code == 0
     assert "leader" in out
     assert "discovered" not in out, "all members ask every minute"
-    _, out, _ = run("status", "--state", state, "--alive", "60", "--log-format", "json")
+    _, out, _ = run("status", "--state", state, "--alive", "60", "--format", "json")
     assert json.loads(out)["balanced"] is True
 
 
@@ -148,17 +149,18 @@ def database(state: str) -> str:
 
 def named(out: str, name: str) -> dict[str, Any]:
     """The crawl of that name in `state list`."""
-    found: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
+    found: list[dict[str, Any]] = json.loads(out)
     return next(crawl for crawl in found if crawl["name"] == name)
 
 
 async def test_state_list_shows_crawls_of_database(state: str, run: Run) -> None:
     place, _, name = state.partition("#")
-    code, out, err = run("state", "list", "--state", place, "--log-format", "json")
+    code, out, err = run("state", "list", "--state", place, "--format", "json")
     assert code == 0, err
     crawl = named(out, name)
     assert (crawl["run"], crawl["status"], crawl["members"]) == (1, "crawling", 2)
     assert crawl["bytes"] > 100_000
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT[\d:]{8}Z", crawl["started"])
     _, out, _ = run("state", "list", "--state", place)
     [line] = [line for line in out.splitlines() if line.startswith(name)]
     assert "run 1 crawling, started 20" in line
@@ -171,7 +173,7 @@ async def test_state_is_created_upgraded_and_dropped(run: Run) -> None:
     assert run("state", "init", url, "--state", place)[:2] == (0, "shop.example.com_8443: created.\n")
     assert run("state", "init", url, "--state", place)[1] == "shop.example.com_8443: was there already.\n"
     assert "The state is empty" in run("status", url, "--state", place)[2]
-    _, out, _ = run("state", "list", "--state", place, "--log-format", "json")
+    _, out, _ = run("state", "list", "--state", place, "--format", "json")
     crawl = named(out, "shop.example.com_8443")
     assert (crawl["run"], crawl["schema"].rpartition("_")[0]) == (None, "smc_shop_example_com_8443")
     assert run("state", "upgrade", crawl["schema"].removeprefix("smc_"), "--state", place)[0] == 0

@@ -4,11 +4,12 @@ import json
 import re
 import signal
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -174,10 +175,27 @@ def test_added_changed_and_gone_pages_are_sent_once(
         code, out, err = run("submit", origin, *submitting(engine), "--dry-run")
         assert code == 0, err
         host = origin.removeprefix("http://")
-        assert out.splitlines() == [
+        *shown, _, _ = out.splitlines()
+        assert sorted(line.split()[1] for line in shown) == [origin + path for path in expected]
+        assert shown.count(f"  added    {origin}/new") == 1
+        assert sum(line.startswith("  gone ") for line in shown) == 4
+        assert out.splitlines()[7:] == [
             f"7 URLs changed since the last submission (1 added, 2 changed, 4 gone): {host} 7",
             "nothing was sent (--dry-run)",
         ]
+        assert [line.split()[0] for line in shown] == ["added", *["changed"] * 2, *["gone"] * 4]
+        _, out, _ = run("submit", origin, *submitting(engine), "--dry-run", "--format", "json")
+        due = json.loads(out)
+        by_change = {
+            change: [one["url"] for one in due["urls"] if one["change"] == change] for change in due["due"]
+        }
+        assert {change: paths(origin, urls) for change, urls in by_change.items()} == {
+            "added": ["/new"], "changed": ["/", "/a"], "gone": ["/away", "/b", "/hidden", "/unlinked"],
+        }  # fmt: skip
+        assert {change: len(urls) for change, urls in by_change.items()} == due["due"]
+        _, lines, _ = run("submit", origin, *submitting(engine), "--dry-run", "--format", "jsonl")
+        assert [json.loads(line) for line in lines.splitlines()[:-1]] == due["urls"]
+        assert json.loads(lines.splitlines()[-1]).keys() == due.keys() - {"urls"}
         assert engine.posts == []
         code, out, err = run("submit", origin, *submitting(engine))
         assert code == 0, err
@@ -216,13 +234,19 @@ def test_all_sends_everything_also_the_first_time(
 NAMES = [f"/page-{number}" for number in range(24)]
 
 
-def dated(site: Site, nonce: int = 0, at: datetime = FIRST, **versions: tuple[str, datetime]) -> None:
+def dated(
+    site: Site,
+    nonce: int = 0,
+    at: datetime = FIRST,
+    names: Sequence[str] = NAMES,
+    versions: Mapping[str, tuple[str, datetime]] = MappingProxyType({}),
+) -> None:
     """Pages with a date that is believed: of most of them the bytes alone are known at first."""
-    for name in ("/", *NAMES):
+    for name in ("/", *names):
         text, moved = versions.get(name.strip("/"), ("text", at))
         site.page(
             name,
-            links=NAMES if name == "/" else (),
+            links=names if name == "/" else (),
             text=f"<p>{name} {text}</p>",
             head=f"<!-- {nonce} -->",
             lastmod=moved,
@@ -250,7 +274,7 @@ def test_other_bytes_are_a_change_only_with_a_later_date(
         assert len(bare) > 8, "most pages are known by their bytes"
         changed, touched, other = (name.strip("/") for name in bare[:3])
         # New bytes on all pages, the same text on most, a new date on two.
-        dated(site, 1, FIRST, **{changed: ("news", SECOND), touched: ("text", SECOND)})
+        dated(site, 1, FIRST, versions={changed: ("news", SECOND), touched: ("text", SECOND)})
         crawl(origin)
         code, out, err = run("submit", origin, *submitting(engine))
         assert code == 0, err
@@ -258,7 +282,7 @@ def test_other_bytes_are_a_change_only_with_a_later_date(
         assert "other pages came with different bytes but no later date" in out
         # Now the text of each is known: neither a new date nor new bytes count any more.
         assert bare_of(tmp_path, origin) == []
-        dated(site, 2, SECOND, **{other: ("news", FIRST), changed: ("news", SECOND)})
+        dated(site, 2, SECOND, versions={other: ("news", FIRST), changed: ("news", SECOND)})
         crawl(origin)
         code, out, err = run("submit", origin, *submitting(engine))
         assert code == 0, err
@@ -273,11 +297,12 @@ def test_a_deploy_that_touches_all_pages_is_no_change(
 ) -> None:
     """New bytes and a new date everywhere: the pages that are always fingerprinted convict the dates."""
     site = site_with_key()
-    dated(site)
+    names = [f"/page-{number}" for number in range(80)]  # of which more than ten are fingerprinted
+    dated(site, names=names)
     with site.serve() as origin:
         crawl(origin)
         run("submit", origin, *submitting(engine))
-        dated(site, 1, SECOND)
+        dated(site, 1, SECOND, names)
         crawl(origin)
         code, out, err = run("submit", origin, *submitting(engine))
     assert code == 0, err
@@ -441,6 +466,8 @@ def test_a_new_key_is_written_where_the_sitemap_is(
     engine: Engine,
     tmp_path: Path,
 ) -> None:
+    code, _, err = run("submit", "https://www.example.com/", "--new-key", "--dry-run", "-o", "made")
+    assert (code, "leave out --dry-run" in err, Path("made").exists()) == (2, True, False)
     code, out, err = run("submit", "https://www.example.com/", "--new-key", "-o", "made")
     assert code == 0, err
     key = out.splitlines()[0]
@@ -529,6 +556,20 @@ def test_a_failure_that_may_pass_is_retried(
         assert (code, len(engine.posts)) == (7, 2), "longer than --max-wait"
         code, _, err = run("submit", origin, *words)
         assert (code, len(engine.posts)) == (0, 3), err
+
+
+def test_retries_of_a_submission_are_logged(run: Run, crawl: Callable[..., str], engine: Engine) -> None:
+    engine.answers = [(500, {}, b""), (503, {"Retry_After": "6"}, b""), (200, {}, b"")]
+    with site_with_key().serve() as origin:
+        crawl(origin)
+        code, _, err = run(
+            "submit", origin, *submitting(engine), "--retries", "2", "--all", "--log-format", "json"
+        )
+    assert code == 0, err
+    told = [json.loads(line) for line in err.splitlines() if "trying again" in line]
+    assert [(one["url"], one["because"], one["attempt"]) for one in told] == [
+        (engine.url, "status 500", 2), (engine.url, "status 503", 2),
+    ]  # fmt: skip
 
 
 def test_an_engine_that_is_not_there_is_exit_7(
@@ -622,7 +663,7 @@ def test_the_json_log_has_the_numbers(run: Run, engine: Engine) -> None:
         _, _, err = run("crawl", origin + "/", *QUICK, *words)
         done = json.loads(err.splitlines()[-1])
         assert done["submission"]["noted"] == 4
-        code, out, _ = run("submit", origin, *submitting(engine), "--all", "--log-format", "json")
+        code, out, _ = run("submit", origin, *submitting(engine), "--all", "--format", "json")
         assert code == 0
         assert json.loads(out) == {
             "due": {"again": 4}, "hosts": {origin.removeprefix("http://"): 4}, "submitted": 4, "pending": False,

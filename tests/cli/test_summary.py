@@ -41,6 +41,7 @@ def facts_of(balance: Balance) -> dict[str, Any]:
     }
 
 
+START = "https://example.com/"
 STATE = ".sitemap-crawler/example.com.db"
 DONE = with_defaults(
     facts_of(Balance(1_190, OUTCOMES))
@@ -53,6 +54,7 @@ DONE = with_defaults(
         "examples": {"failed:not-found": ["https://example.com/old", "https://example.com/b?x=1&y=2"]},
         "dated": {"header": 970, "page": 10},
         "state": STATE,
+        "state_words": START,
     }
 )
 
@@ -151,7 +153,9 @@ def test_many_files_become_one_line() -> None:
             "Partly written to stdout  1,166",
         ),
         ({"refused": "too small"}, "Not published  1,166"),
-        ({"dry_run": True}, "Dry run, nothing written  1,166"),
+        ({"dry_run": True}, "Dry run: state written, sitemap not  1,166"),
+        ({"dry_run": True, "reports": ["r.md"]}, "Dry run: state and report written, sitemap not"),
+        ({"dry_run": True, "state": None}, "Dry run: nothing written  1,166"),
         ({"files": ()}, "Nothing published  1,166"),
         ({"fetched": 0}, "Published\n"),
     ],
@@ -196,7 +200,7 @@ def test_a_dry_run_suggests_publication_only_if_it_would_succeed(
     change: dict[str, Any], promised: bool
 ) -> None:
     told = changed(DONE, dry_run=True, files=(), **change)
-    assert ("Run without --dry-run to publish." in shown(told)) is promised
+    assert ("without --dry-run to publish." in shown(told)) is promised
 
 
 @pytest.mark.parametrize(
@@ -236,22 +240,24 @@ def test_failures_suggest_a_command_to_copy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "state", "arguments"),
+    ("url", "words", "arguments"),
     [
-        ("https://example.com/$(reboot);`id`'&x", STATE, ["https://example.com/$(reboot);`id`'&x"]),
-        ("https://example.com/" + "long/" * 60, STATE, ["--state", STATE, "URL"]),
-        (HOSTILE, STATE, ["--state", STATE, "URL"]),
-        ("https://example.com/", "a b.db", ["--state", "a b.db", "https://example.com/"]),
+        ("https://example.com/$(reboot);`id`'&x", START, ["https://example.com/$(reboot);`id`'&x"]),
+        ("https://example.com/" + "long/" * 60, START, ["--state", STATE, "URL"]),
+        ("https://other.example.com/", START, ["--state", STATE, "https://other.example.com/"]),
+        (HOSTILE, START, ["--state", STATE, "URL"]),
+        ("https://example.com/", "--state 'a b.db'", ["--state", "a b.db", "https://example.com/"]),
+        ("https://example.com/", "--site shop", ["--site", "shop", "https://example.com/"]),
     ],
 )
-def test_urls_are_quoted_in_the_command(url: str, state: str, arguments: list[str]) -> None:
-    text = shown(changed(DONE, examples={"failed:tls": [url]}, state=state))
+def test_urls_are_quoted_in_the_command(url: str, words: str, arguments: list[str]) -> None:
+    text = shown(changed(DONE, examples={"failed:tls": [url]}, state_words=words))
     (command,) = (line for line in text.splitlines() if "sitemap-crawler explain" in line)
     assert shlex.split(command) == ["sitemap-crawler", "explain", *arguments]
 
 
 def test_without_a_state_no_explain_command_is_suggested() -> None:
-    assert "explain" not in shown(changed(DONE, state=None))
+    assert "explain" not in shown(changed(DONE, state=None, state_words=""))
 
 
 def test_the_two_most_frequent_failures_get_advice() -> None:
@@ -289,7 +295,7 @@ def test_traps_are_shown_with_the_flag_that_crawls_them() -> None:
 
 def test_each_failure_has_three_examples() -> None:
     examples = {"failed:tls": [f"https://example.com/{n}" for n in range(9)]}
-    text = shown(changed(DONE, examples=examples, state=None))
+    text = shown(changed(DONE, examples=examples, state_words=""))
     assert [n for n in range(9) if f"https://example.com/{n}\n" in text] == [0, 1, 2]
 
 
@@ -302,6 +308,7 @@ def test_hostile_text_is_escaped(terminal: bool) -> None:
         robots_line=HOSTILE,
         examples={"failed:tls": [HOSTILE]},
         state=HOSTILE,
+        state_words=HOSTILE,
         resume=HOSTILE,
         refused=HOSTILE,
     )
@@ -313,7 +320,7 @@ def test_hostile_text_is_escaped(terminal: bool) -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_summary_fits_the_terminal(width: int) -> None:
     told = changed(
-        DONE, examples={"failed:tls": ["https://example.com/" + "x" * 500]}, robots_line=None, state=None
+        DONE, examples={"failed:tls": ["https://example.com/" + "x" * 500]}, robots_line=None, state_words=""
     )
     assert max(map(len, shown(told, width, terminal=True).splitlines())) <= width
 

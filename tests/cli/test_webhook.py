@@ -237,6 +237,9 @@ def test_a_failing_receiver_is_a_warning_and_no_exit_code(run: Run, hook: Receiv
     told = [json.loads(line) for line in err.splitlines() if "not delivered" in line]
     assert [(one["level"], one["variable"]) for one in told] == ([("warning", "HOOK")] if says else [])
     assert all(says in one["because"] for one in told)
+    again = [json.loads(line) for line in err.splitlines() if "trying again" in line]
+    assert [one["attempt"] for one in again] == list(range(2, tries + 1))
+    assert {one["url"] for one in again} <= {hook.url.partition("/hooks")[0]}
     assert SECRET not in err
 
 

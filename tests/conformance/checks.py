@@ -16,9 +16,8 @@ from lxml import etree
 
 from crawler.fetch.exchange import conditions
 from crawler.model.facts import Entry, Validators
-from crawler.model.lease import Lease
 from crawler.model.reply import Headers, Response
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse import dates, encoding, html, page_links, robots_meta, srcset
 from crawler.parse import headers as fields
 from crawler.parse import url as urls
@@ -27,6 +26,7 @@ from crawler.parse.refresh import parse_refresh
 from crawler.parse.robots_txt import parse
 from crawler.parse.url import Url
 from crawler.ports import Request
+from crawler.rules.indexing import Audience, indexing
 from crawler.rules.judge import Judge, JudgeRules
 from crawler.sitemap import read
 from crawler.sitemap.write.writer import Style, Writer
@@ -208,14 +208,18 @@ def sniff(given: Given) -> tuple[Any, Any]:
 
 def _label(name: str | None) -> str | None:
     """One name for an encoding, however it is spelled."""
-    found = encoding.encoding_of(f"x/y;charset={name}") if name else None
-    return found or (name or "").lower() or None
+    return _standard(name) or (name or "").lower() or None
+
+
+def _standard(label: str | None) -> str | None:
+    """The encoding that a label of HTTP means, if the standard has it."""
+    found = encoding.sniff(b"", label)
+    return found.name if found.certain else None
 
 
 def content_type(given: Given) -> tuple[Any, Any]:
     essence, charset = fields.content_type(given["header"])
-    known = encoding.encoding_of(f"x/y;charset={charset}") if charset else None
-    return [given["essence"], _label(given["encoding"])], [essence, known]
+    return [given["essence"], _label(given["encoding"])], [essence, _standard(charset)]
 
 
 def base(given: Given) -> tuple[Any, Any]:
@@ -251,8 +255,9 @@ def refresh_content(given: Given) -> tuple[Any, Any]:
 def x_robots_tag(given: Given) -> tuple[Any, Any]:
     headers = Headers([(name, value) for name, value in given["headers"]])
     agent = given.get("user_agent") or US
-    said = robots_meta.robots_tag(headers.all("x-robots-tag"), agent.lower())
-    return given["value"], getattr(said, given["field"])
+    rules = robots_meta.addressed(headers.all("x-robots-tag"))
+    said = indexing(rules, Audience(agent.lower(), frozenset()), NOW)
+    return given["value"], getattr(said.directives, given["field"])
 
 
 def first_candidate(given: Given) -> tuple[Any, Any]:

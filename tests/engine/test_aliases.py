@@ -58,9 +58,9 @@ class Hosts:
         return answer
 
     def others(self, than: str) -> list[str]:
-        """Requests to origins other than `than`; probes with a random path are shown as `?`."""
+        """Requests for pages of origins other than `than`; probes with a random path are shown as `?`."""
         asked = (url.partition("no-such-page")[0] + "?" * ("no-such-page" in url) for url in self.asked)
-        return sorted(url for url in asked if not url.startswith(than + "/"))
+        return sorted(url for url in asked if not url.startswith(than + "/") and not url.endswith(".xml"))
 
 
 @contextmanager
@@ -225,8 +225,8 @@ async def test_robots_txt_of_alias_is_obeyed(tmp_path: Path) -> None:
     assert result.counts == {"listed": 1, "unlisted:offsite": 3}
 
 
-async def test_redirect_and_canonical_to_alias_are_not_listed(tmp_path: Path) -> None:
-    """A page that redirects to its alias, which redirects back, is not listed."""
+async def test_redirect_and_canonical_that_lead_back(tmp_path: Path) -> None:
+    """An alias redirects back to the page: a redirect to it is a loop, a canonical to it says nothing."""
 
     def respond(site: str, target: str) -> CannedResponse:
         if target == "/robots.txt":
@@ -242,8 +242,8 @@ async def test_redirect_and_canonical_to_alias_are_not_listed(tmp_path: Path) ->
 
     with serving(respond, tmp_path) as (hosts, chosen):
         result = await crawled(hosts, chosen, HTTPS + "/")
-    assert result.listed == ["/"]
-    assert result.counts == {"listed": 1, "moved": 3, "unlisted:canonical": 1}
+    assert result.listed == ["/", "/named"]
+    assert result.counts == {"listed": 2, "moved": 3}
 
 
 async def test_alias_of_last_publication_is_kept_while_it_fails(tmp_path: Path) -> None:
@@ -255,7 +255,8 @@ async def test_alias_of_last_publication_is_kept_while_it_fails(tmp_path: Path) 
             return Site.answer(404)
         if site == HTTP:
             return Site.answer(503) if is_down else to(HTTPS + target)
-        return page(*links_to(HTTP)) if target == "/" else page()
+        pages = {"/": page(*links_to(HTTP)), **dict.fromkeys(PATHS, page())}
+        return pages.get(target, Site.answer(404))
 
     with serving(respond, tmp_path) as (hosts, chosen):
         state: dict[str, object] = {"state": str(tmp_path / "s.db")}
@@ -277,7 +278,7 @@ def moving(site: str, target: str) -> CannedResponse:
     if site == ELSEWHERE:
         return page(f"{WWW}/x", f"{WWW}/q?a=1", "http://www.site.test/y", f"{HTTPS}/z", "http://site.test/w")
     if site == WWW:
-        return page()
+        return page() if target in ("/", "/x", "/q?a=1", "/y", "/z", "/w") else Site.answer(404)
     return (
         to(("https" if "www" in site else "http") + "://www.site.test" + target)
         if site != HTTPS

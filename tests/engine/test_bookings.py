@@ -3,8 +3,7 @@
 import pytest
 
 from crawler.engine.pool import AHEAD, Bookings
-from crawler.model.lease import Lease
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 
 NOW = 1_000_000.0

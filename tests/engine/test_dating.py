@@ -24,15 +24,16 @@ from crawler.model.rows import PublicationRow
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import Build, Evidence
 from crawler.model.visit import Visit
+from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url
 from crawler.ports import reads
 from crawler.rules import lastmod
-from crawler.rules.lastmod import DATE_SOURCES, mass_change, why_unreliable
+from crawler.rules.lastmod import DATE_SOURCES, is_navigation, unusable_changes, why_unreliable
 from crawler.settings.sections import Settings
 from tests.rules.test_lastmod import crawl
 
 SITE = "https://a.example"
-PAGES = [Url(f"{SITE}/{number}") for number in range(5)]
+PAGES = [Url(f"{SITE}/{number}") for number in range(12)]
 DAY = 86_400
 FAILED = Failed(Cause.SERVER_ERROR, "500")
 START = 1_800_000_000
@@ -58,7 +59,8 @@ class ManyRuns:
         await self.frontier.add([Visit(url) for url in PAGES])
         at = None if header is None else datetime.fromtimestamp(header, UTC)
         for lease in (await self.frontier.lease(100)).leases:
-            content = shown[lease.visit.url]
+            text = shown[lease.visit.url]
+            content = digest(text.encode()) if text else None
             verdict = (
                 Verdict(Listed(), Facts(200, header=at, content=content)) if content else Verdict(FAILED)
             )
@@ -185,10 +187,17 @@ async def test_refused_run_keeps_reliability_of_last_modified() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "changed", "mass"), [(0, 0, False), (10, 5, False), (10, 6, True), (1, 1, True)]
+    ("known", "reworded", "mass"), [(0, 0, False), (10, 5, False), (10, 6, True), (1, 1, True)]
 )
-def test_mass_change_threshold(known: int, changed: int, mass: bool) -> None:
-    assert (mass_change(Evidence(SITE, 0, 0, 0, 0, known, changed)) is not None) is mass
+def test_mass_change_threshold(known: int, reworded: int, mass: bool) -> None:
+    assert (unusable_changes(Evidence(SITE, 0, 0, 0, 0, known, known, reworded)) is not None) is mass
+
+
+@pytest.mark.parametrize(("changed", "alone"), [(5, False), (6, True), (10, True)])
+def test_links_that_change_on_most_pages_are_navigation(changed: int, alone: bool) -> None:
+    evidence = Evidence(SITE, 0, 0, 0, 0, 10, changed, 5)
+    assert is_navigation(evidence) is alone
+    assert unusable_changes(evidence) is None
 
 
 @pytest.mark.parametrize(
@@ -234,7 +243,7 @@ def test_window_with_most_dates_is_found(moments: list[int]) -> None:
         for lease in (await site.frontier.lease(100)).leases:
             at = datetime.fromtimestamp(START + moments[int(lease.visit.url.rpartition("/")[2])], UTC)
             await site.frontier.settle([Settlement(lease, Verdict(Listed(), Facts(200, header=at)))])
-        _, some = await site.frontier.read(
+        _, some, _ = await site.frontier.read(
             reads.DateEvidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD)
         )
         await site.frontier.close()

@@ -88,6 +88,22 @@ async def test_requests_to_host_are_spaced_under_all_its_origins(concurrency: in
     assert len(net.times("b.example")) == 2
 
 
+async def test_names_of_one_address_share_its_pace() -> None:
+    """All names of one server, also those that redirects lead to; another server is not delayed."""
+    names = [f"http://n{n}.example/{page}" for n in range(30) for page in "ab"]
+    net = Net(*names, "http://other.example/", takes=0.1, answers={names[0]: moved("http://also.example/")})
+
+    async def find(url: Url) -> str | None:
+        return "192.0.2.2 80" if "other" in url else "192.0.2.1 80"
+
+    net.check.find = find
+    assert Counter((await net.ask()).values()) == {"ok": 61}
+    at = sorted(at for at, _, url in net.log if "other" not in url)
+    assert len(at) == 30 + 60 + 2, "robots.txt of each name, and of where the redirect leads"
+    assert min(delays(at)) >= 1.0
+    assert net.times("other.example")[-1] <= 1_005.0
+
+
 async def test_hosts_take_turns_and_requests_in_flight_are_bounded() -> None:
     links = [f"http://{host}.example/{n}" for host in "abcdefgh" for n in range(3)]
     net = Net(*links, takes=0.2)
@@ -125,6 +141,27 @@ async def test_crawl_delay_of_host_is_obeyed_and_long_one_leaves_rest() -> None:
     assert delays(net.times("a.example"))[1:] == [5.0, 5.0]
     assert net.check.checked == 4
     assert net.now < 1_000 + 60
+
+
+async def test_host_that_waits_for_its_turn_keeps_no_other_waiting() -> None:
+    slow = Response(200, Headers(), b"User-agent: *\nCrawl-delay: 9\n")
+    net = Net("http://a.example/0", "http://a.example/1", *(f"http://b.example/{n}" for n in range(5)))
+    net.check.concurrency = 1
+    others = anyio.Event()
+
+    async def sleep(seconds: float, real: Callable[[float], Awaitable[None]] = net.sleep) -> None:
+        if seconds > 2:
+            await others.wait()
+        await real(seconds)
+
+    def last(_: Request) -> Reply:
+        others.set()
+        return response()
+
+    net.check.sleep = sleep
+    net.answers |= {"http://a.example/robots.txt": slow, "http://b.example/4": last}
+    assert set((await net.ask()).values()) == {"ok"}
+    assert [url for _, _, url in net.log][-1] == "http://a.example/1"
 
 
 async def test_slow_host_is_left_after_its_share_of_time() -> None:
@@ -194,6 +231,17 @@ async def test_no_link_is_called_broken_when_no_host_answers_at_all(hosts: int, 
     assert net.check.is_offline == offline
     assert set(found.values()) == (set() if offline else {"broken:dns"})
     assert net.check.checked == (0 if offline else len(links))
+
+
+async def test_a_firewall_is_an_answer_and_breaks_no_link() -> None:
+    hosts = range(external.ALONE)
+    walled = Broken(Cause.WALL, "Cloudflare (cf-mitigated), status 403")
+    net = Net(
+        *(f"http://h{n}.example/{m}" for n in hosts for m in range(5)),
+        answers={f"http://h{n}.example/{m}": walled for n in hosts for m in range(5)},
+    )
+    assert set((await net.ask()).values()) == {"unknown:wall", "unknown:refused"}, "given up after three"
+    assert not net.check.is_offline
 
 
 async def test_answers_so_far_are_stored_when_the_check_is_cancelled() -> None:

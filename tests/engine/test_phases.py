@@ -95,7 +95,7 @@ def test_first_reason_counts_but_the_user_may_end_the_wait() -> None:
     made = course(Clock())
     assert made.stop(Interruption(StopReason.MAX_PAGES))
     assert not made.stop(Interruption(StopReason.ASKED, "interrupted"))
-    assert made.stats.stopping == "--max-pages"
+    assert made.stats.stopping == "max-pages"
     made.enter(Phase.WAITING)
     assert not made.stop(Interruption(StopReason.FAILING, "every request to http://x fails"))
     assert made.stop(Interruption(StopReason.ASKED, "interrupted"))

@@ -41,8 +41,9 @@ def page(*links: str, head: str = "", text: str = "") -> str:
 
 
 def asked(web: respx.MockRouter) -> list[str]:
-    """The targets of all requests, in order."""
-    return [call.request.url.raw_path.decode() for call in web.calls]
+    """The targets of all requests but those for sitemaps and for a page that cannot exist, in order."""
+    targets = [call.request.url.raw_path.decode() for call in web.calls]
+    return [target for target in targets if not target.endswith((".xml", "-no-such-page"))]
 
 
 def missing(_: httpx.Request) -> httpx.Response:

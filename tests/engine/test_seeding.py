@@ -4,14 +4,18 @@ import gzip
 import signal
 import subprocess
 import sys
+import threading
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 
 from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.engine.crawl import Ending
+from crawler.engine.seed_reader import SeedReader
 from crawler.errors import ConfigError
 from crawler.model.reasons import SeedKind
 from crawler.model.seed import Seed
@@ -19,7 +23,7 @@ from crawler.parse.url import Url
 from crawler.ports import reads
 from tests.engine.test_crawl import crawl, settings
 from tests.frontier.test_nothing_lost import ROOT, Forked, sitemaps, words
-from tests.waiting import until
+from tests.waiting import eventually, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -183,7 +187,7 @@ async def test_input_list_without_start_url_crawls_each_host_it_names(tmp_path: 
     ("content", "chosen", "sentence"),
     [
         ("# nothing\nmailto:x\n", {}, "no line in"),
-        ("http://a.example/x/\n", {"scope": "path"}, "--scope path needs a start URL"),
+        ("http://a.example/x/\n", {"scope": "path"}, "scope path needs a start URL"),
         ("".join(f"http://{n}.example/\n" for n in range(1_001)), {}, "more than 1,000 hosts"),
     ],
 )
@@ -250,3 +254,95 @@ def test_input_from_pipe_is_read_to_end_or_interrupted(tmp_path: Path, start: bo
                 waiting.stdin.write(b"\n" * 200_000)
             waiting.terminate()
             assert waiting.wait(timeout=300) == 143
+
+
+async def test_a_stop_waits_once_for_pages_and_sitemaps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page and a sitemap that hang are given up together: TERM takes effect within ten seconds."""
+    monkeypatch.setattr("crawler.engine.crawl.GRACE", 0.3)
+    left, gone = list[float](), threading.Event()
+    end = SeedReader.end
+
+    async def ends(reader: SeedReader, grace: float) -> None:
+        left.append(grace)
+        await end(reader, grace)
+
+    monkeypatch.setattr(SeedReader, "end", ends)
+    site = Site()
+    site.page("/", links=["/slow"])
+    site.robots("Sitemap: {origin}/map.xml")
+    hanging = list[object]()
+
+    def hang(request: object) -> Any:
+        hanging.append(request)
+        gone.wait(60)
+        return site.answer(200, b"", ())
+
+    site.answers |= {"/slow": hang, "/map.xml": hang}
+    with site.serve() as origin:
+        async with open_job(settings(origin, tmp_path)) as job, anyio.create_task_group() as tasks:
+            tasks.start_soon(job.crawl)
+            await eventually(lambda: len(hanging) == 2)
+            job.stop("test")
+        gone.set()
+    assert [grace <= 0 for grace in left] == [True]
+
+
+FEED = b"<rss><channel><link>/</link><item><link>/post-1</link></item><item><link>/post-2</link></item></channel></rss>"
+
+
+async def test_usual_sitemaps_are_read_where_robots_names_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = Site()
+    site.page("/")
+    site.page("/only-in-sitemap")
+    site.sitemap("/wp-sitemap.xml", ["/only-in-sitemap"])
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path))
+        again = await crawl(settings(origin, tmp_path))
+    assert [url.removeprefix(origin) for url in result.listed] == ["/", "/only-in-sitemap"]
+    assert again.listed == result.listed
+    for name in ("/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml"):
+        assert len(asked(site, name)) == 2, name
+    assert not [record for record in caplog.records if record.message == "sitemap skipped"]
+
+
+@pytest.mark.parametrize("answer", ["names one", "disallows", "off", "answers anything"])
+async def test_usual_sitemaps_are_asked_only_without_better_knowledge(
+    tmp_path: Path, answer: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = Site()
+    site.page("/")
+    if answer == "names one":
+        site.robots("Sitemap: {origin}/map.xml")
+        site.sitemap("/map.xml", ["/"])
+    elif answer == "disallows":
+        site.robots("User-agent: *\nDisallow: /*.xml")
+    elif answer == "answers anything":
+        for name in ("/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml"):
+            site.raw(
+                name,
+                body=b"<!doctype html><title>Home</title><p>Hello.",
+                headers=[("Content-Type", "text/html")],
+            )
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path, seed_sitemaps="off" if answer == "off" else "auto")
+        result = await crawl(chosen)
+    assert len(result.listed) == 1
+    assert len(asked(site, "sitemap")) == (3 if answer == "answers anything" else 0)
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize("kind", ["application/rss+xml", "text/xml; charset=utf-8", "text/plain"])
+async def test_feed_that_a_page_links_to_is_read(tmp_path: Path, kind: str) -> None:
+    site = Site()
+    site.page("/", links=["/feed"])
+    site.raw("/feed", body=FEED, headers=[("Content-Type", kind)])
+    site.page("/post-1")
+    site.page("/post-2")
+    with site.serve() as origin:
+        result = await crawl(settings(origin, tmp_path))
+    found = ["/", "/post-1", "/post-2"] if "xml" in kind else ["/"]
+    assert [url.removeprefix(origin) for url in result.listed] == found

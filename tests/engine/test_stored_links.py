@@ -6,8 +6,7 @@ import anyio
 import pytest
 
 from crawler.engine.visit import StoredLinks
-from crawler.model.lease import Lease
-from crawler.model.visit import Link, Visit
+from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.url import Url
 
 pytestmark = pytest.mark.anyio

@@ -136,7 +136,7 @@ async def test_other_ports_of_private_start_host_are_refused(
         assert await guard.resolve("10.0.0.1", port) == ["10.0.0.1"]
         guard.check_literal("10.0.0.1", port)
         return
-    with pytest.raises(AddressRefused, match=f"--allow-host 10.0.0.1:{port}"):
+    with pytest.raises(AddressRefused, match=f"allow-host 10.0.0.1:{port}"):
         await guard.resolve("10.0.0.1", port)
     with pytest.raises(AddressRefused):
         guard.check_literal("10.0.0.1", port)

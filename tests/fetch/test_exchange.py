@@ -4,6 +4,7 @@ The protocol is tested with respx, the wire with sockets.
 """
 
 import gzip
+import random
 import socket
 import ssl
 import struct
@@ -26,9 +27,9 @@ import trustme
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ClosedEarly, ConnectionLost, IncomingResponse, Wire, ignore_progress
-from crawler.fetch.exchange import CAUSES, HttpFetcher
+from crawler.fetch.exchange import CAUSES, SMALL_BODY, HttpFetcher
 from crawler.fetch.pool import ConnectionPool, Destination
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Trust
 from crawler.model.facts import Validators
 from crawler.model.reasons import Cause
@@ -69,7 +70,7 @@ def over_ours(differs: str) -> pytest.MarkDecorator:
 def fetcher_of(transport: httpx.AsyncBaseTransport | None = None, **chosen: Any) -> HttpFetcher:
     settings = Http(transport=CLIENT["name"], **chosen)
     guard = AddressGuard(allowed=["127.0.0.1"])
-    return HttpFetcher(settings, guard, Identity(settings, []), transport=transport)
+    return HttpFetcher(settings, guard, RequestIdentity(settings, []), transport=transport)
 
 
 async def ask(
@@ -341,6 +342,48 @@ async def test_dripping_response_times_out_before_total_timeout() -> None:
     assert isinstance(reply, Broken)
     assert (reply.cause, reply.transient) == (Cause.TIMEOUT, True)
     assert "bytes in" in reply.detail
+
+
+class Room:
+    """Room that is there at once, or never."""
+
+    def __init__(self, *, is_full: bool = False) -> None:
+        self.asked, self.waited, self.is_full = list[int](), 0.0, is_full
+
+    async def reserve(self, size: int) -> None:
+        self.asked.append(size)
+        if self.is_full:
+            await anyio.sleep_forever()
+
+
+@pytest.mark.parametrize(
+    ("size", "fields", "asked"),
+    [
+        (SMALL_BODY, {}, []),
+        (SMALL_BODY + 1, {}, [SMALL_BODY + 1]),
+        (3 * SMALL_BODY, {}, [3 * SMALL_BODY]),
+        (3 * SMALL_BODY, {"Content-Encoding": "gzip"}, [9_000_000]),  # as much as there may be
+    ],
+)
+async def test_large_body_asks_for_room_once(size: int, fields: dict[str, str], asked: list[int]) -> None:
+    body, room = random.randbytes(size), Room()
+    sent = gzip.compress(body) if fields else body
+    reply = await mocked(
+        httpx.Response(200, headers=fields, content=sent), Request(URL, room=room), max_body=9_000_000
+    )
+    assert isinstance(reply, Response)
+    assert reply.body == body
+    assert room.asked == asked
+
+
+async def test_timeouts_do_not_run_while_a_body_waits_for_room() -> None:
+    room = Room(is_full=True)
+    reply = None
+    with anyio.move_on_after(1.0):
+        answer = httpx.Response(200, content=b"x" * 2 * SMALL_BODY)
+        reply = await mocked(answer, Request(URL, room=room), timeout=0.1, total_timeout=0.2)
+    assert room.asked
+    assert reply is None
 
 
 @over_both

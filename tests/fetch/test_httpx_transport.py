@@ -13,7 +13,7 @@ import trustme
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import RequestIdentity
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Response
 from crawler.parse.url import Url
@@ -44,7 +44,7 @@ async def bodies(
     guard = AddressGuard(urls if transport else (), allowed=["127.0.0.1"])
     found: list[bytes | Broken] = []
     async with HttpFetcher(
-        settings, guard, Identity(settings, []), connections=1, transport=transport
+        settings, guard, RequestIdentity(settings, []), connections=1, transport=transport
     ) as fetcher:
         for url in urls:
             reply = await fetcher.fetch(Request(Url(url)))
@@ -87,7 +87,7 @@ async def test_custom_transport_gets_no_request_for_private_address(url: str) ->
 
     settings = Http()
     async with HttpFetcher(
-        settings, AddressGuard(), Identity(settings, []), transport=httpx.MockTransport(respond)
+        settings, AddressGuard(), RequestIdentity(settings, []), transport=httpx.MockTransport(respond)
     ) as fetcher:
         reply = await fetcher.fetch(Request(Url(url)))
     assert isinstance(reply, Broken)
@@ -125,7 +125,7 @@ async def test_waiting_requests_never_get_a_used_connection() -> None:
         async with HttpFetcher(
             settings,
             AddressGuard([url]),
-            Identity(settings, []),
+            RequestIdentity(settings, []),
             transport=httpx.AsyncHTTPTransport(limits=limits),
         ) as fetcher:
             found: list[object] = []

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.fetch.politeness import Politeness
+from crawler.fetch.politeness import AddressPace, Politeness
+from crawler.parse.url import Url
 
 
 class World:
@@ -141,3 +142,41 @@ async def test_later_response_does_not_shorten_pause() -> None:
     turns.slow("https://a.example", 1_001.0)
     await turns("https://a.example", 1_000.0)
     assert world.now == 1_010.0
+
+
+class Names:
+    """A clock, and names of two addresses."""
+
+    def __init__(self) -> None:
+        self.now, self.pauses = 1_000.0, list[float]()
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+    async def find(self, url: Url) -> str | None:
+        name = url.partition("://")[2].partition("/")[0]
+        return {"unknown": None, "other": "2"}.get(name, "1")
+
+    def pace(self, delay: float) -> AddressPace:
+        return AddressPace(delay, lambda: self.now, self.sleep, self.find)
+
+
+async def test_names_of_one_address_share_its_pace() -> None:
+    world = Names()
+    pace = world.pace(1.0)
+    for number in range(100):
+        await pace(Url(f"http://n{number}.example/"))
+        await pace(Url(f"http://unknown/{number}"))
+    assert 98 <= world.now - 1_000.0 <= 100
+    await pace(Url("http://other/"))
+    assert world.now <= 1_100.0
+
+
+async def test_a_site_on_one_name_is_not_delayed() -> None:
+    world = Names()
+    pace, free = world.pace(1.0), world.pace(0.0)
+    for number in range(50):
+        await pace(Url(f"http://a.example/{number}"))
+        await free(Url(f"http://n{number}.example/"))
+    assert not world.pauses

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from crawler.errors import ConfigError
-from crawler.fetch.request_headers import CODINGS, Identity
+from crawler.fetch.request_headers import CODINGS, RequestIdentity
 from crawler.settings.sections import Http
 
 HOME, AWAY = "https://example.com/a", "https://example.com:8443/a"
 
 
-def identity(environ: dict[str, str] | None = None, **chosen: object) -> Identity:
-    return Identity(Http(**chosen), ["https://example.com"], environ or {})  # type: ignore[arg-type]
+def identity(environ: dict[str, str] | None = None, **chosen: object) -> RequestIdentity:
+    return RequestIdentity(Http(**chosen), ["https://example.com"], environ or {})  # type: ignore[arg-type]
 
 
 def test_user_agent_is_sent_to_all_hosts() -> None:

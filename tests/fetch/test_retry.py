@@ -34,7 +34,9 @@ class World:
     now: float = 1_800_000_000.0
     pauses: list[float] = field(default_factory=list)
     slows: list[float] = field(default_factory=list)
+    once: list[bool] = field(default_factory=list)
     throttles: list[float] = field(default_factory=list)
+    repeated: list[tuple[str, str, int]] = field(default_factory=list)
     slots: int = 0
     asked: list[Request] = field(default_factory=list)
 
@@ -48,9 +50,11 @@ class World:
         self.slots += 1
         return self.now + self.delay
 
-    async def slow(self, origin: str, until: float) -> None:
+    async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
         assert origin == "http://a.example"
         self.slows.append(until - self.now)
+        self.once.append(once)
+        return True
 
     async def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -63,6 +67,7 @@ class World:
         door = Retrying(
             fetcher=self, pacer=self, retries=retries, total=total, clock=lambda: self.now, sleep=self.sleep,
             turn=self.turn, throttled=self.throttles.append,
+            repeated=lambda *told: self.repeated.append(told),
         )  # fmt: skip
         return await door.fetch(Request(URL))
 
@@ -85,6 +90,12 @@ async def test_permanent_failure_is_not_retried(final: Reply) -> None:
     world = World([final, OK])
     assert await world.ask() is final
     assert len(world.asked) == 1
+
+
+async def test_each_retry_is_told_with_its_reason() -> None:
+    world = World([GONE, status(503), OK])
+    await world.ask()
+    assert world.repeated == [(URL, GONE.cause.says, 2), (URL, "status 503", 3)]
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
@@ -130,7 +141,7 @@ async def test_overloaded_host_is_paused_for_bounded_time(value: str, pause: flo
     world = World([status(503, retry_after=value)])
     await world.ask(retries=0)
     assert world.slows == pytest.approx([pause])
-    assert len(world.throttles) == 1, "the throttling is reported"
+    assert world.throttles == [pause], "the throttling is reported"
 
 
 async def test_status_500_does_not_throttle_host() -> None:
@@ -155,3 +166,44 @@ async def test_second_timeout_is_not_retried() -> None:
     world = World([Broken(Cause.TIMEOUT, transient=True)], seconds=20.0)
     await world.ask(retries=9)
     assert len(world.asked) == 2
+
+
+class Login(World):
+    """A site whose /login answers 429; each exchange takes a second."""
+
+    async def fetch(self, request: Request) -> Reply:
+        self.asked.append(request)
+        self.now += 1.0
+        return status(429, retry_after="30") if "/login" in request.url else OK
+
+    async def crawl(self, urls: Sequence[str], attempt: int = 1) -> list[int]:
+        door = Retrying(
+            fetcher=self, pacer=self, retries=3, total=60.0, clock=lambda: self.now, sleep=self.sleep,
+            turn=self.turn,
+        )  # fmt: skip
+        replies = [await door.fetch(Request(Url(f"http://a.example{url}"), attempt=attempt)) for url in urls]
+        return [reply.status for reply in replies if isinstance(reply, Response)]
+
+
+async def test_links_to_a_login_pause_its_folder_and_not_the_host() -> None:
+    world = Login([])
+    urls = [f"/login?next={place // 2}" if place % 2 else f"/{place}" for place in range(40)]
+    assert await world.crawl(urls) == [200, 429] * 20
+    assert (world.slows, world.once) == ([30.0], [True])
+    requested = sum("/login" in request.url for request in world.asked)
+    assert requested <= 6  # the others wait with their folder
+    asked_again = Login([])
+    await asked_again.crawl(urls, attempt=3)
+    assert len(asked_again.asked) == len(urls)  # no page is given up without a request
+
+
+async def test_a_host_that_refuses_everywhere_waits_as_a_whole() -> None:
+    world = World([status(429, retry_after="30")])
+    door = Retrying(
+        fetcher=world, pacer=world, retries=0, total=60.0, clock=lambda: world.now, sleep=world.sleep,
+        turn=world.turn,
+    )  # fmt: skip
+    for number in range(10):
+        await door.fetch(Request(Url(f"http://a.example/{number}/x")))
+    assert len(world.slows) >= 5
+    assert world.once == [True, *[False] * (len(world.once) - 1)]

@@ -16,7 +16,7 @@ from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ignore_progress
 from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.pool import ConnectionPool
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Proxies
 from crawler.fetch.transport import PROGRESS, WIRE_LIMIT, ExactUrl, PoolTransport, RequestBuilder
 from crawler.model.reply import Response
@@ -61,7 +61,7 @@ async def test_a_post_has_a_body_and_a_connection_of_its_own() -> None:
     site.put("/", answer)
     with serving(site):
         url = Url(site.url())
-        async with HttpFetcher(Http(), AddressGuard([url]), Identity(Http(), ())) as fetcher:
+        async with HttpFetcher(Http(), AddressGuard([url]), RequestIdentity(Http(), ())) as fetcher:
             for post in (None, None, b"{}"):
                 reply = await fetcher.fetch(Request(url, post=post))
                 assert isinstance(reply, Response)
@@ -71,7 +71,7 @@ async def test_a_post_has_a_body_and_a_connection_of_its_own() -> None:
 
 
 async def test_a_post_of_json_as_it_is_sent() -> None:
-    builder = RequestBuilder(Identity(Http(), ()))
+    builder = RequestBuilder(RequestIdentity(Http(), ()))
     request = builder.build(Url("http://a.example/x"), {}, 9, ignore_progress, b'{"a": 1}')
     assert (request.method, await request.aread()) == ("POST", b'{"a": 1}')
     assert request.headers["content-type"] == "application/json; charset=utf-8"
@@ -127,7 +127,7 @@ async def test_line_break_in_header_is_refused() -> None:
 
 
 def built(url: str, conditions: dict[str, str] | None = None) -> httpx.Request:
-    return RequestBuilder(Identity(Http(), [])).build(Url(url), conditions or {}, 10, ignore_progress)
+    return RequestBuilder(RequestIdentity(Http(), [])).build(Url(url), conditions or {}, 10, ignore_progress)
 
 
 def test_built_request_has_all_headers_sent() -> None:
@@ -140,7 +140,7 @@ def test_built_request_has_all_headers_sent() -> None:
 
 
 def test_requests_do_not_share_headers() -> None:
-    builder = RequestBuilder(Identity(Http(), []))
+    builder = RequestBuilder(RequestIdentity(Http(), []))
     first, second = (builder.build(Url("http://a.example/"), {}, 10, ignore_progress) for _ in range(2))
     first.headers["x"] = "y"
     assert "x" not in second.headers

@@ -15,14 +15,13 @@ from crawler.frontier.rows import FACT_COLUMNS
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.state_file import open_state
 from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
-from crawler.model.lease import Lease
 from crawler.model.outcome import Listed
 from crawler.model.reasons import Source
 from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
 from crawler.model.robots import RobotsFile
 from crawler.model.serialise import facts_of, plain_facts
 from crawler.model.settlement import Settlement, Verdict, VisitResult
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports import reads
 from crawler.workers import messages

@@ -16,24 +16,23 @@ from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.state_file import remove_state
 from crawler.model.external import CheckedLink, ExternalCheck, ExternalRow
 from crawler.model.facts import Entry, Facts, Lastmod, Validators
-from crawler.model.lease import Lease
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.note import EXTERNAL, UNRELIABLE, Note
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
 from crawler.model.robots import RobotsFile
-from crawler.model.rows import PublicationRow
+from crawler.model.rows import InPattern, PublicationRow
 from crawler.model.run import SessionEnd
 from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.serialise import moment
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
-from crawler.model.survey import SameContent
+from crawler.model.survey import Doubts, SameContent, WithContent
 from crawler.model.trap import Trap
-from crawler.model.url_record import InPattern
-from crawler.model.visit import Link, Visit
-from crawler.parse.url import Url
+from crawler.model.visit import Lease, Link, Visit
+from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, reads
-from crawler.rules.traps import FIRST_BATCH, Traps
+from crawler.rules.lastmod import DATE_SOURCES
+from crawler.rules.traps import SAMPLE, Traps
 from tests.postgres import new_state
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
@@ -149,6 +148,24 @@ async def test_depth_limit_of_lease_holds_back_deeper_visits(bench: Bench) -> No
     assert [lease.visit.depth for lease in await bench.leases(depth=3)] == [3]
 
 
+async def test_robots_txt_is_read_when_a_page_of_its_host_is_next(bench: Bench) -> None:
+    """Of many hosts, only of as many as there are pages to fetch at a time."""
+    await bench.ready(*(f"https://h{host}.example/{page}" for host in range(50) for page in range(3)))
+    asked = set[str]()
+    for _ in range(6):
+        leases = await bench.leases(4)
+        for lease in leases:
+            site = origin(lease.visit.url)
+            if lease.robots_first:
+                asked.add(site)
+                await bench.frontier.store_robots(site, RobotsFile("none", fetched=bench.clock()), 0.25)
+                await bench.frontier.release([lease])
+            else:
+                await bench.settle(lease, Listed(), facts=Facts(200))
+        bench.clock.now += 0.25
+    assert len(asked) == 8, "four hosts, and the next four when their twelve pages are settled"
+
+
 async def test_unknown_origin_gets_one_robots_first_lease(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     await bench.frontier.add([page("/a"), page("/b")])
@@ -203,6 +220,16 @@ async def test_robots_txt_that_expires_during_run_is_stale(bench: Bench) -> None
     assert await bench.frontier.robots(SITE, stale=True) == file
 
 
+@pytest.mark.parametrize(("delay", "due"), [(0.0, 0.0), (2.0, 2.0), (30.0, 30.0)])
+async def test_pace_moves_the_next_slot(bench: Bench, delay: float, due: float) -> None:
+    await bench.ready(delay=10.0)
+    last = await bench.frontier.slot(SITE)
+    await bench.frontier.pace(SITE, delay)
+    bench.clock.now = last
+    assert await bench.frontier.slot(SITE) == last + due
+    assert await bench.frontier.slot(SITE) == last + due + delay
+
+
 @pytest.mark.parametrize("status", ["down", "unreachable"])
 async def test_failed_robots_txt_is_requested_again_on_resume(bench: Bench, status: str) -> None:
     await bench.frontier.begin("settings")
@@ -251,6 +278,19 @@ async def test_overloaded_host_is_paused_and_its_delay_doubled(bench: Bench) -> 
     assert second - first == pytest.approx(1.0), "twice the delay"
 
 
+async def test_a_host_is_paused_once_in_a_run_by_all_processes(bench: Bench) -> None:
+    await bench.ready(delay=0.5)
+    assert await bench.frontier.slow(SITE, bench.clock.now + 30, once=True)
+    bench.clock.now += 100
+    assert not await bench.frontier.slow(SITE, bench.clock.now + 30, once=True)
+    assert await bench.frontier.slot(SITE) == bench.clock.now
+    assert await bench.frontier.slow(SITE, bench.clock.now + 30)
+    bench.clock.now += 100
+    await bench.frontier.conclude()
+    await bench.frontier.begin("settings")
+    assert await bench.frontier.slow(SITE, bench.clock.now + 30, once=True)
+
+
 async def test_successful_responses_restore_delay(bench: Bench) -> None:
     await bench.ready(*(f"{SITE}/{n}" for n in range(40)))
     await bench.frontier.slow(SITE, bench.clock.now)
@@ -293,7 +333,10 @@ async def test_settle_stores_facts_and_adds_links(bench: Bench) -> None:
     found = await bench.frontier.read(reads.RecordOf(Url(SITE + "/a")))
     assert found is not None
     assert (found.visit.via, found.visit.depth, found.state) == (ROOT, 1, "queued")
-    assert [await bench.frontier.read(reads.CountLinking(url)) for url in (found.visit.url, ROOT)] == [1, 0]
+    assert [(await bench.frontier.read(reads.Linking(url))).count for url in (found.visit.url, ROOT)] == [
+        1,
+        0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -320,8 +363,13 @@ async def test_postponed_visit_is_leased_again_when_due(bench: Bench) -> None:
     [lease] = await bench.leases()
     await bench.settle(lease, Later(bench.clock.now + 60, Cause.RATE_LIMITED))
     batch = await bench.frontier.lease(9)
-    assert batch == type(batch)((), finished=False, is_idle=True, wait=60.0)
-    bench.clock.now += 60
+    assert batch == type(batch)((), finished=False, is_idle=True, wait=60.0, rests=True)
+    [wait] = await bench.frontier.read(reads.Waits())
+    assert (wait.origin, wait.until - bench.clock.now, wait.pages) == (SITE, 60, 1)
+    bench.clock.now += 57
+    assert not (await bench.frontier.lease(9)).rests, "a few seconds are no wait"
+    assert not await bench.frontier.read(reads.Waits())
+    bench.clock.now += 3
     [again] = await bench.leases()
     assert again.visit.url == ROOT
     assert again.attempt == 2
@@ -434,7 +482,7 @@ async def test_next_run_has_validators_and_links_of_last_run(bench: Bench) -> No
     unchanged = Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
     await bench.frontier.settle([Settlement(lease, unchanged, (page("/a"),))])
     assert await bench.links(lease) == {avoided}, "a link to a page that this run knows tells nothing"
-    assert await bench.frontier.read(reads.CountLinking(Url(SITE + "/a"))) == 1, "a 304 keeps the links"
+    assert (await bench.frontier.read(reads.Linking(Url(SITE + "/a")))).count == 1, "a 304 keeps the links"
     assert (await bench.frontier.read(reads.RunBalance())).discovered == 2, (
         "a page that is no longer linked is not discovered"
     )
@@ -467,7 +515,7 @@ async def test_named_canonical_is_followed_and_not_counted_as_link(bench: Bench)
     [lease] = await bench.leases()
     verdict = Verdict(Unlisted(Why.NOINDEX), facts, named=(other,))
     await bench.frontier.settle([Settlement(lease, verdict, (page("/both"), page("/other")))])
-    assert [await bench.frontier.read(reads.CountLinking(url)) for url in (both, other)] == [1, 0]
+    assert [(await bench.frontier.read(reads.Linking(url))).count for url in (both, other)] == [1, 0]
     assert {lease.visit.url for lease in await bench.leases()} == {both, other}
     await bench.frontier.finish()
     await bench.frontier.conclude()
@@ -477,7 +525,7 @@ async def test_named_canonical_is_followed_and_not_counted_as_link(bench: Bench)
     assert lease.prior
     unchanged = Verdict(lease.prior.outcome, lease.prior.facts, unchanged=True)
     await bench.frontier.settle([Settlement(lease, unchanged, (page("/both"), page("/other")))])
-    assert [await bench.frontier.read(reads.CountLinking(url)) for url in (both, other)] == [1, 0], (
+    assert [(await bench.frontier.read(reads.Linking(url))).count for url in (both, other)] == [1, 0], (
         "also after a 304"
     )
 
@@ -560,7 +608,7 @@ from crawler.model.outcome import Listed
 from crawler.model.robots import RobotsFile
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
 from crawler.model.visit import Visit
-from crawler.parse.url import Url
+from crawler.parse.url import Url, origin
 
 async def main():
     frontier = SqliteFrontier(sys.argv[1])
@@ -651,6 +699,24 @@ async def test_full_disk_is_reported_and_loses_no_settlement(path: Path) -> None
     await frontier.close()
 
 
+async def test_links_to_a_url_and_on_a_page_can_be_read(bench: Bench) -> None:
+    await bench.ready(ROOT, f"{SITE}/a", f"{SITE}/a/b")
+    for lease in await bench.leases():
+        await bench.settle(lease, Listed(), page("/a"), page("/x", filtered=Why.NOFOLLOW))
+    target = Url(f"{SITE}/x")
+    linking = await bench.frontier.read(reads.Linking(target, 2))
+    assert (linking.count, linking.first) == (3, [ROOT, f"{SITE}/a"])
+    own = await bench.frontier.read(reads.Linking(Url(f"{SITE}/a"), 5))
+    assert (own.count, own.first) == (2, [ROOT, f"{SITE}/a/b"]), "without the page itself"
+    unknown = Url(f"{SITE}/never")
+    assert (await bench.frontier.read(reads.Linking(unknown))).count == 0
+    assert await bench.frontier.read(reads.NumberOf(unknown)) == 0
+    one = reads.Edges(f"{SITE}/a", f"{SITE}/a ")
+    rows = [row async for chunk in bench.frontier.stream(one) for row in chunk]
+    assert [row.url for row in rows] == [f"{SITE}/a"]
+    assert rows[0].links[1] == -(await bench.frontier.read(reads.NumberOf(target)))
+
+
 async def test_links_to_known_urls_are_given_by_number(bench: Bench) -> None:
     await bench.ready(ROOT, SITE + "/second")
     first, second = await bench.leases()
@@ -671,7 +737,7 @@ async def test_links_to_known_urls_are_given_by_number(bench: Bench) -> None:
     assert new_z == KnownUrl(z)
     assert new
     named = [Url(SITE + path) for path in ("/x", "/y", "/z", "/new")]
-    assert [await bench.frontier.read(reads.CountLinking(url)) for url in named] == [2, 2, 2, 1]
+    assert [(await bench.frontier.read(reads.Linking(url))).count for url in named] == [2, 2, 2, 1]
     chunks = [chunk async for chunk in bench.frontier.stream(reads.Edges())]
     edges = {row.url: list(row.links) for chunk in chunks for row in chunk}
     assert edges == {ROOT: [x, -y, z], second.visit.url: [x, z, new.number, -y]}
@@ -722,12 +788,14 @@ async def test_identical_pages_are_found_and_can_be_unlisted(bench: Bench) -> No
     record = await bench.frontier.read(reads.RecordOf(Url(urls[0])))
     assert record
     assert record.outcome == Unlisted(Why.TRAP, "pattern")
-    await bench.frontier.withdraw(group, Why.SOFT_404, "probe")
+    spared = (Url(f"{SITE}/1"),)
+    await bench.frontier.withdraw(WithContent(SITE, "same", f"{SITE}/1", spared), Why.SOFT_404, "probe")
+    await bench.frontier.withdraw(WithContent(SITE, "same", f"{SITE}/", spared), Why.SOFT_404, "probe")
     balance = await bench.frontier.read(reads.RunBalance())
     assert balance.outcomes == {
-        "listed": 1,
+        "listed": 2,
         "unlisted:noindex": 1,
-        "unlisted:soft-404": 3,
+        "unlisted:soft-404": 2,
         "unlisted:trap": 1,
     }
     assert balance.balanced
@@ -824,6 +892,33 @@ async def test_seeds_are_read_in_order_and_once_per_run(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     await bench.frontier.add_seeds([sitemap("a")], 10)
     assert await bench.frontier.next_seed() == sitemap("a")
+
+
+async def test_latest_date_of_sitemaps_is_that_of_a_page_in_this_run(bench: Bench) -> None:
+    """Whichever sitemap is read first, and whether or not the page was visited before."""
+    await bench.ready(ROOT, SITE + "/a")
+    for lease in await bench.leases():
+        await bench.settle(lease, Listed(), facts=Facts(200))
+    for name, day in (("a", 2), ("b", 3), ("c", 1)):
+        dates = {ROOT: datetime(2024, 1, day, tzinfo=UTC), Url(SITE + "/offsite"): datetime.now(UTC)}
+        await bench.frontier.add([Visit(ROOT)], sitemap(name), dates)
+    assert await dated(bench) == {
+        ROOT: (datetime(2024, 1, 3, tzinfo=UTC), True),
+        Url(SITE + "/a"): (None, False),
+    }
+    await bench.frontier.finish()
+    await bench.frontier.conclude()
+    await bench.ready(ROOT, SITE + "/a")
+    for lease in await bench.leases():
+        await bench.settle(lease, Listed(), facts=Facts(200))
+    assert set((await dated(bench)).values()) == {(None, False)}, "it was in no sitemap of this run"
+
+
+async def dated(bench: Bench) -> dict[Url, tuple[datetime | None, bool]]:
+    """The dates of entries, by all sources without doubts."""
+    await bench.frontier.date(DATE_SOURCES["auto"], Doubts())
+    entries = [one async for some in bench.frontier.stream(reads.ListedEntries()) for one in some]
+    return {one.url: (one.lastmod, one.is_day) for one in entries}
 
 
 async def test_number_of_seeds_per_depth_is_limited(bench: Bench) -> None:
@@ -946,16 +1041,39 @@ async def test_batch_does_not_depend_on_discovery_order(bench: Bench) -> None:
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in random.Random(1).sample(range(400), 400)))
     answer = await bench.frontier.advance()
-    assert (answer.released, list(answer.closed)) == (FIRST_BATCH, [])
+    assert (answer.released, list(answer.closed)) == (SAMPLE, [])
     first = {lease.visit.url for lease in await bench.leases(1_000)}
-    assert first == set(sorted((shop(n).url for n in range(400)), key=sample)[:FIRST_BATCH])
+    assert first == set(sorted((shop(n).url for n in range(400)), key=sample)[:SAMPLE])
+
+
+async def test_held_urls_are_released_while_others_wait(bench: Bench) -> None:
+    """Once, as many as a sample has; and not for a host that is itself paused with due visits."""
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), page("/a"), *(shop(n) for n in range(400)))
+    [other] = await bench.leases()
+    await bench.settle(other, Later(bench.clock.now + 600, Cause.RATE_LIMITED))
+    assert (await bench.frontier.lease(9)).rests
+    assert (await bench.frontier.advance()).released == SAMPLE
+    assert (await bench.frontier.advance()).released == 0, "the host has due visits"
+    first, *more = await bench.leases(1_000)
+    await bench.settle(first, Later(bench.clock.now + 900, Cause.RATE_LIMITED))
+    for lease in more:
+        await bench.settle(lease, Listed(), facts=Facts(200, content="same"))
+    assert (await bench.frontier.advance()).released == 0, "a page of the sample waits"
+    assert await bench.frontier.read(reads.TrapsOfRun()) == []
+    [wait] = await bench.frontier.read(reads.Waits())
+    assert wait.pages == 2
+    balance = await bench.frontier.read(reads.RunBalance())
+    assert balance.balanced
+    assert balance.open > 300, "nothing is given up while a page waits"
 
 
 async def test_pattern_without_new_content_is_closed_for_good(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
-    assert len(await rounds(bench)) == FIRST_BATCH
+    assert len(await rounds(bench)) == 2 * SAMPLE
     [trap] = await bench.frontier.read(reads.TrapsOfRun())
     assert (trap.kind, trap.pattern) == ("query", SITE + "/shop?n=…")
     await bench.frontier.add([shop(1_000), page("/b")])
@@ -963,10 +1081,8 @@ async def test_pattern_without_new_content_is_closed_for_good(bench: Bench) -> N
     record = await bench.frontier.read(reads.RecordOf(shop(1_000).url))
     assert record
     assert record.outcome == Unlisted(Why.TRAP, trap.pattern)
-    assert record.pattern == InPattern(trap.pattern, FIRST_BATCH, closed=True)
+    assert record.pattern == InPattern(trap.pattern, 2 * SAMPLE, closed=True)
     assert (await bench.frontier.read(reads.RunBalance())).balanced
-    assert await bench.frontier.unlist_repeats() == FIRST_BATCH - 1
-    assert await bench.frontier.unlist_repeats() == 0
 
 
 async def test_pattern_with_new_content_stays_open(bench: Bench) -> None:
@@ -975,7 +1091,6 @@ async def test_pattern_with_new_content_stays_open(bench: Bench) -> None:
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
     assert len(await rounds(bench, "{}")) == 400
     assert await bench.frontier.read(reads.TrapsOfRun()) == []
-    assert await bench.frontier.unlist_repeats() == 0
 
 
 async def test_urls_named_by_seed_are_not_held(bench: Bench) -> None:
@@ -1038,7 +1153,7 @@ async def test_rounds_resume_after_crash(path: Path) -> None:
         if (await frontier.lease(1)).finished:
             await frontier.advance()
         await frontier.close()
-    assert len(asked) == len(set(asked)) == 1 + FIRST_BATCH
+    assert len(asked) == len(set(asked)) == 1 + 2 * SAMPLE
 
 
 async def test_reported_traps_are_stored_once(bench: Bench) -> None:
@@ -1176,7 +1291,7 @@ async def test_the_ledger_knows_whether_a_run_searches_the_same_site(bench: Benc
     assert await bench.frontier.read(reads.LedgerState()) == LedgerHead(SITE)
 
 
-# -- Externals ---------------------------------------------------------------------------------------------
+# -- links to other sites -----------------------------------------------------------------------------------
 
 
 def away(path: str, **more: object) -> Visit:
@@ -1185,19 +1300,15 @@ def away(path: str, **more: object) -> Visit:
 
 
 async def links_due(bench: Bench, round_number: int = 1) -> list[str]:
-    chunks = [chunk async for chunk in bench.frontier.stream(reads.DueLinks(round_number))]
-    return [link.url for chunk in chunks for link in chunk]
+    first = await bench.frontier.read(reads.DueLinks(round_number))
+    assert list(await bench.frontier.read(reads.DueLinks(round_number, first[0]))) == list(first[1:])
+    return [link.url for link in first]
 
 
 async def answered(bench: Bench, code: str, *paths: str, round_number: int = 1) -> None:
     """Store the same answer for these URLs."""
     wanted = [away(path).url for path in paths]
-    due = [
-        link
-        async for chunk in bench.frontier.stream(reads.DueLinks(99))
-        for link in chunk
-        if link.url in wanted
-    ]
+    due = [link for link in await bench.frontier.read(reads.DueLinks(99)) if link.url in wanted]
     answers = [CheckedLink(link.id, code, 404, "says no", bench.clock()) for link in due]
     await bench.frontier.store_answers(answers, round_number)
 
@@ -1214,10 +1325,8 @@ async def test_links_to_other_sites_are_due_once_in_a_round(bench: Bench) -> Non
     nofollow = away("/n", filtered=Why.NOFOLLOW)
     await bench.frontier.add([nofollow, away("/seed", via=None)], Seed(SeedKind.INPUT, "list"))
     assert await links_due(bench) == [away("/a").url, away("/b").url]
-    assert await bench.frontier.read(reads.CountDueLinks(1)) == 2
     await answered(bench, "ok", "/a")
     assert await links_due(bench) == [away("/b").url]
-    assert await bench.frontier.read(reads.CountDueLinks(1)) == 1
     assert await links_due(bench, 2) == [away("/b").url, away("/a").url], "the longest ago first"
     counts = await bench.frontier.read(reads.CountAnswers())
     assert (dict(counts.codes), counts.unchecked) == ({"ok": 1}, 1)
@@ -1268,6 +1377,6 @@ async def test_answers_outlive_run_and_count_for_links_of_newest_one(bench: Benc
 async def test_note_of_a_check_of_links_is_kept(bench: Bench) -> None:
     await bench.ready()
     assert await bench.frontier.recall(EXTERNAL) is None
-    check = ExternalCheck(1, bench.clock(), True, 7, "--max-external")
+    check = ExternalCheck(1, bench.clock(), True, 7, "max-external")
     await bench.frontier.remember(EXTERNAL, check)
     assert await bench.frontier.recall(EXTERNAL) == check

@@ -8,7 +8,6 @@ import pytest
 
 from crawler.errors import ConfigError, LeadershipLost, StateBusy
 from crawler.model.facts import Facts
-from crawler.model.lease import Lease
 from crawler.model.note import ALIASES
 from crawler.model.outcome import Listed, Unlisted
 from crawler.model.reasons import SeedKind, Why
@@ -17,7 +16,7 @@ from crawler.model.rows import PublicationRow
 from crawler.model.run import Interruption, SessionEnd, StopReason, Terms
 from crawler.model.seed import Seed
 from crawler.model.settlement import Settlement, Verdict
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports import reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
@@ -91,8 +90,8 @@ LEADING: dict[str, Callable[["PostgresFrontier"], object]] = {
     "add with a seed": lambda member: member.add([Visit(ROOT)], Seed(SeedKind.START)),
     "advance": lambda member: member.advance(),
     "keep_failing": lambda member: member.keep_failing(),
+    "ignore_canonicals": lambda member: member.ignore_canonicals(lambda _: True),
     "unlist_duplicates": lambda member: member.unlist_duplicates(),
-    "unlist_repeats": lambda member: member.unlist_repeats(),
     "withdraw": lambda member: member.withdraw([ROOT], Why.DUPLICATE, ""),
     "add_seeds": lambda member: member.add_seeds([Seed(SeedKind.SITEMAP, "x")], 1),
 }

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 
-from crawler.errors import ConfigError, StateBusy
+from crawler.errors import ConfigError, StateAway, StateBusy
 from crawler.frontier.postgres.address import parsed
 from crawler.model.outcome import Listed
 from crawler.model.robots import RobotsFile
@@ -47,6 +48,36 @@ async def test_visit_is_leased_to_one_member_and_slots_are_shared() -> None:
     assert [lease.at - clock.now for lease in leases] == pytest.approx([0, 0.5, 1.0, 1.5, 2.0])
     await two.close()
     await one.close()
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [("connect", "OperationalError"), ("prepare", "OperationalError"), ("prepare", "AdminShutdown")],
+)
+def test_server_that_stops_while_a_state_is_opened_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, step: str, name: str
+) -> None:
+    """A connection that is lost on the way does not end the program: it is opened again."""
+    from psycopg import errors  # noqa: PLC0415 - the driver is an extra
+
+    from crawler.frontier.postgres import connection, session  # noqa: PLC0415 - the same
+
+    module = connection if step == "connect" else session
+    lost, real = [getattr(errors, name)("server closed the connection unexpectedly")], getattr(module, step)
+
+    def stopped_once(*args: object, **kwargs: object) -> object:
+        if lost:
+            raise lost.pop()
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(module, step, stopped_once)
+    state = new_state()
+    if step == "prepare":
+        with pytest.raises(StateAway, match="Run again when the database works again"):
+            opened(state, Clock())
+    anyio.run(opened(state, Clock()).close)
+    assert not lost
 
 
 @pytest.mark.anyio

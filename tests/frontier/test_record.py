@@ -24,13 +24,14 @@ from crawler.rules.record import (
     Datable,
     Distrust,
     Earlier,
+    Failing,
+    RunTime,
     Way,
-    failing_since,
     first_date,
     found_again,
     found_in_new_run,
+    interval_of,
     keep_for,
-    stays_known,
 )
 from tests.frontier.test_frontier import DAY, SITE, Bench
 from tests.frontier.test_frontier import bench as bench  # noqa: PLC0414 - a fixture
@@ -94,23 +95,23 @@ class Page:
     facts: Facts | None = None
     earlier: Earlier = field(default_factory=Earlier)
     settled: float = 0.0
-    failing: float | None = None
+    failing: Failing | None = None
 
     def find(self, *, was_published: bool) -> None:
         self.earlier = found_in_new_run(self.earlier, was_published=was_published)
 
-    def settle(self, facts: Facts | None, now: float) -> None:
+    def settle(self, facts: Facts | None, at: RunTime) -> None:
         """`facts`: None for a temporary failure."""
-        self.settled = now
+        self.settled = at.now
         patience = 0.0 if facts else keep_for(Failed(Cause.SERVER_ERROR), KEEP)
-        stays = stays_known(self.failing, patience, now)
-        self.failing = failing_since(self.failing, patience, now, answered=facts is not None)
+        stays = at.lasted(self.failing) < patience
+        self.failing = at.failing(self.failing, patience, answered=facts is not None)
         self.earlier = self.earlier._replace(outcome=LISTED if facts else "failed:server-error")
         if not stays:
             date = facts and first_date(SOURCES, facts.header, facts.stated)
             self.facts = facts
             self.earlier = self.earlier._replace(
-                content=facts and facts.content,
+                content=facts and (facts.content or f"={facts.digest}"),
                 header=facts and seconds(facts.header),
                 lastmod=seconds(date[0]) if date else None,
             )
@@ -134,8 +135,9 @@ def facts_of(chance: random.Random) -> Facts | None:
         for share in (0.4, 0.2)
     )
     date = first_date(SOURCES, header, stated)
-    content = chance.choice(("a", "b", None))
-    return Facts(200, lastmod=Lastmod(*date) if date else None, header=header, stated=stated, content=content)
+    content, digest = chance.choice(("a", "b", None)), chance.choice("xy")
+    lastmod = Lastmod(*date) if date else None
+    return Facts(200, lastmod=lastmod, header=header, stated=stated, content=content, digest=digest)
 
 
 def distrust_of(chance: random.Random) -> Distrust:
@@ -156,15 +158,18 @@ def doubts_about(distrust: Distrust) -> Doubts:
 async def test_runs_keep_of_pages_what_the_rules_say(bench: Bench, seed: int) -> None:
     chance, frontier = random.Random(seed), bench.frontier
     pages = {Url(f"{SITE}/{number}"): Page() for number in range(20)}
-    was_published = False
+    was_published, starts = False, list[float]()
     for run in range(8):
-        bench.clock.now += DAY
+        ahead = 30 * DAY if chance.random() < 0.2 else 0.0
+        bench.clock.now += DAY + ahead
         await bench.ready(*pages)
+        starts.append(bench.clock())
+        at = RunTime(bench.clock(), run + 1, interval_of(starts))
         for lease in await bench.leases():
             page, facts = pages[lease.visit.url], facts_of(chance)
             if run:
                 page.find(was_published=was_published)
-            page.settle(facts, bench.clock())
+            page.settle(facts, at)
             outcome = Listed() if facts else Failed(Cause.SERVER_ERROR)
             await bench.settle(lease, outcome, facts=facts or Facts(500))
         await frontier.date(SOURCES, doubts_about(distrust_of(chance)))  # as if it was killed after that
@@ -175,6 +180,7 @@ async def test_runs_keep_of_pages_what_the_rules_say(bench: Bench, seed: int) ->
         if was_published:
             await frontier.mark_published(PublicationRow(len(pages)))
         await frontier.conclude(refused=not was_published)
+        bench.clock.now -= ahead
         stored = {row.url: row.lastmod async for rows in frontier.stream(reads.Pages()) for row in rows}
         for url, page in pages.items():
             page.date(distrust)

@@ -150,6 +150,22 @@ async def test_new_state_has_application_id_at_any_moment(path: Path) -> None:
     shutil.copy(path, copy)
     await frontier.close()
     assert owner_of(copy) is Owner.OURS
+    with pytest.raises(
+        FrontierError, match=r"empty: no crawl .* or it was copied without its log, copy\.db-wal"
+    ):
+        SqliteFrontier(str(copy), read_only=True)
+
+
+async def test_new_state_is_for_its_user_alone(path: Path) -> None:
+    """With its log; one whose permissions were changed keeps them."""
+    frontier = SqliteFrontier(str(path))
+    await frontier.begin("settings")
+    modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.glob("state.db*")}
+    await frontier.close()
+    assert {modes[name] for name in ("state.db", "state.db-wal")} == {0o600}
+    path.chmod(0o640)
+    await SqliteFrontier(str(path)).close()
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 async def test_application_id_in_write_ahead_log_is_recognised(path: Path) -> None:

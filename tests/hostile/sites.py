@@ -180,7 +180,7 @@ def facets() -> Origin:
         here.put(f"/item/{number}", http(page(text=f"item {number} in detail")))
     for number in range(3):
         here.expect[f"/item/{number}"].listed = True
-    here.bound("facets", lambda path: path.startswith("/list?"), 700)
+    here.bound("facets", lambda path: path.startswith("/list?"), 1_350)
     here.put("/", http(page("/list", text="facets")), listed=True)
     return here
 
@@ -303,8 +303,8 @@ def indexing(offsite: str) -> Origin:
     )
     for number, (name, content, listed) in enumerate([
         ("robots", "noindex", False), ("ROBOTS", "NoIndex, follow", False), ("sitemap-crawler", "noindex", False),
-        ("robots", "none", False), ("googlebot", "noindex", True), ("robots", "index, follow", True),
-        ("robots", "max-snippet:5, noindex", False), ("robots", "nonsense", True),
+        ("robots", "none", False), ("googlebot", "noindex", False), ("robots", "index, follow", True),
+        ("robots", "max-snippet:5, noindex", False), ("robots", "nonsense", True), ("otherbot", "noindex", True),
     ]):  # fmt: skip
         head = f'<meta NAME="{name}" content="{content}">'
         here.put(

@@ -7,6 +7,9 @@ import pytest
 from crawler.model import note
 from crawler.model.external import ExternalCheck
 from crawler.model.note import Note
+from crawler.model.survey import SiteHealth, VanishedPage, VanishedPages
+from crawler.model.visit import MissingPage
+from crawler.parse.url import Url
 
 A = "https://example.com"
 
@@ -17,6 +20,7 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.OUTPUT, "", ""),
     (note.SETTINGS, '[["rate","2"]]', [("rate", "2")]),
     (note.ROBOTS_LINE, f"Sitemap: {A}/sitemap.xml.gz", f"Sitemap: {A}/sitemap.xml.gz"),
+    (note.LIMITS, '{"timeout":20.0}', {"timeout": 20.0}),
     (note.WRITER, "5f3c9a", "5f3c9a"),
     (note.ANSWERED, "17", 17),
     (note.DEATHS, f'{{"{A}/p":2}}', {f"{A}/p": 2}),
@@ -28,10 +32,20 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.EXTERNAL, "null", None),
     (
         note.EXTERNAL,
-        '[3,1795000000.5,true,7,"--max-external"]',
-        ExternalCheck(3, 1795000000.5, True, 7, "--max-external"),
+        '[3,1795000000.5,true,7,"max-external"]',
+        ExternalCheck(3, 1795000000.5, True, 7, "max-external"),
+    ),
+    (note.IDENTITY, '{"sites":["a.com"],"scope":"host"}', {"sites": ["a.com"], "scope": "host"}),
+    (note.HEALTH, "null", None),
+    (note.HEALTH, '{"asked":5,"answered":4,"silent":["x"]}', SiteHealth(5, 4, ["x"])),
+    (
+        note.VANISHED,
+        f'{{"count":2,"asked":[["{A}/p","listed",""]]}}',
+        VanishedPages(2, [VanishedPage(Url(f"{A}/p"), "listed")]),
     ),
     (note.DATE_NOTES, '["all dates are of one build"]', ["all dates are of one build"]),
+    (note.MISSING, "null", None),
+    (note.MISSING, f'{{"{A}":[[1,2],40]}}', {A: MissingPage((1, 2), 40)}),
 ]
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from crawler.model.reply import Headers
 from crawler.parse.dates import http_date, w3c
-from crawler.rules import lastmod, retry_after
+from crawler.rules import lastmod
+from crawler.rules.throttle import retry_after
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -30,7 +31,7 @@ def test_invalid_http_dates_are_none(text: str) -> None:
 @given(st.text(max_size=60))
 def test_any_text_can_be_parsed_as_a_date(text: str) -> None:
     http_date(text, NOW)
-    retry_after.retry_after(Headers([("retry-after", text)]), NOW)
+    retry_after(Headers([("retry-after", text)]), NOW)
 
 
 def test_a_two_digit_year_is_not_more_than_fifty_years_ahead() -> None:
@@ -81,8 +82,8 @@ def test_only_a_credible_last_modified_is_used(values: list[str], expected: str 
     ],
 )
 def test_retry_after_is_parsed_in_both_forms(value: str, seconds: float | None) -> None:
-    assert retry_after.retry_after(Headers([("Retry-After", value)]), NOW) == seconds
+    assert retry_after(Headers([("Retry-After", value)]), NOW) == seconds
 
 
 def test_no_retry_after_is_none() -> None:
-    assert retry_after.retry_after(Headers(), NOW) is None
+    assert retry_after(Headers(), NOW) is None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.parse.extract import Extract
+from crawler.parse.extract import Extract, wording
 from crawler.parse.fingerprint import fingerprint, visible_text
 from crawler.parse.html import PageSource, extract, tree_of
 
@@ -90,6 +90,32 @@ def test_a_counter_in_an_element_of_its_own_is_not_a_change(markup: str) -> None
     assert printed("<p>x</p>" + markup.format(17)) == printed("<p>x</p>" + markup.format(18))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("<h1>", "<div class=menu><a href=/new>New arrivals</a></div><h1>", True),
+        ("<h1>", "<ul><li><a href=/1><b>One</b> and two</a><li><a href=/2>Three</a></ul><h1>", True),
+        ("<h1>", "<p>New.</p><h1>", False),
+        ("Hand-made", "Machine-made", False),
+        ("<h1>", "<h1>The ", False),
+        ("<title>", "<title>The ", False),
+    ],
+)
+def test_wording_is_the_content_without_links(old: str, new: str, same: bool) -> None:
+    changed = PAGE.replace(old, new)
+    assert printed(changed) != printed(PAGE)
+    assert (wording(printed(changed)) == wording(printed(PAGE))) is same
+
+
+def test_wording_of_a_page_of_links_is_the_links() -> None:
+    one, two = (f"<title>Links</title><a href=/1>One</a>{more}" for more in ("", "<a href=/2>Two</a>"))
+    assert wording(printed(one)) != wording(printed(two))
+
+
+def test_wording_of_bytes_is_their_digest() -> None:
+    assert wording("=0123456789abcdef") == "=0123456789abcdef"
+
+
 def test_the_main_element_is_found_in_any_encoding() -> None:
     page = "<title>t</title><p>around {}</p><div role=main>said</div>"
     one, other = (
@@ -143,6 +169,23 @@ def ld(text: str) -> str:
         ('<time itemprop="datePublished" datetime="2024-01-02">', []),
         ('<meta itemprop="dateModified" content="2024-01-02">', ["2024-01-02"]),
         (ld('{"@type": "Article", "dateModified": "2024-01-02"}'), ["2024-01-02"]),
+        (ld('{"dateModified": "2024-01-02", "datePublished": "2024-01-05"}'), ["2024-01-02", "2024-01-05"]),
+        (ld('{"datePublished": "2024-01-05"}'), []),
+        (
+            '<meta property="article:published_time" content="2024-01-05">'
+            '<meta property="article:modified_time" content="2024-01-02">',
+            ["2024-01-02", "2024-01-05"],
+        ),
+        ('<meta property="article:published_time" content="2024-01-05">', []),
+        (
+            '<time itemprop="datePublished" datetime="2024-01-05">a</time><time itemprop="dateModified">2024-01-02</time>',
+            ["2024-01-02", "2024-01-05"],
+        ),
+        (
+            '<time itemprop="dateModified">2024-01-02</time><time itemprop="datePublished">2024-01-05</time>'
+            '<p>A comment: <time itemprop="datePublished">2024-02-03</time>',
+            ["2024-01-02"],
+        ),
         (ld('[{"dateModified": "2024-01-02"}, {"dateModified": 3}]'), ["2024-01-02"]),
         (ld('{"@graph": [{"@type": ["WebPage", "X"], "dateModified": "2024-01-02"}]}'), ["2024-01-02"]),
         (ld('{"@type": "Article", "comment": {"@type": "Comment", "dateModified": "2025-01-02"}}'), []),
@@ -177,3 +220,25 @@ def test_the_fingerprint_is_the_same_alone_and_in_extract() -> None:
             ).content
             == alone
         )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("<img src=/1.jpg>", "<img src=/2.jpg>"),
+        ("<img src=/1.jpg alt=Rome>", "<img src=/1.jpg alt=Bern>"),
+        ("<iframe src=/1></iframe>", "<iframe src=/2></iframe>"),
+        ("<video><source src=/1.webm></video>", "<video><source src=/2.webm></video>"),
+        ("<object data=/1.pdf></object>", "<object data=/2.pdf></object>"),
+    ],
+)
+@pytest.mark.parametrize("around", ["", "<p>A photo, taken with care.</p><p>Previous, next</p>"])
+def test_media_are_content_where_there_is_little_text(one: str, other: str, around: str) -> None:
+    assert printed(around + one) != printed(around + other)
+    assert printed(around + one) == printed(around + one)
+
+
+def test_a_picture_in_much_text_is_no_content() -> None:
+    text = "<p>Long words. " * 300
+    assert printed(text + "<img src=/1.jpg>") == printed(text + "<img src=/2.jpg>")
+    assert printed(text + "<img src=/1.jpg>" * 20) != printed(text + "<img src=/2.jpg>" * 20), "a gallery"

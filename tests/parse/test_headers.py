@@ -1,12 +1,16 @@
 """Header fields and robots directives: tables, and arbitrary input."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.parse import headers, robots_meta
 from crawler.parse.robots_meta import Directives
+from crawler.rules.indexing import Audience, indexing
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 INDEX, FOLLOW = Directives(noindex=True), Directives(nofollow=True)
 BOTH, NONE = Directives(noindex=True, nofollow=True), Directives()
 NO_IMAGES = Directives(noimageindex=True)
@@ -83,6 +87,11 @@ def test_meta_directives(content: str, expected: Directives) -> None:
     assert robots_meta.directives(content) == expected
 
 
+def robots_tag(values: list[str], agent: str) -> Directives:
+    """As the crawl reads them."""
+    return indexing(robots_meta.addressed(values), Audience(agent, frozenset()), NOW).directives
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
@@ -102,7 +111,7 @@ def test_meta_directives(content: str, expected: Directives) -> None:
     ],
 )
 def test_x_robots_tag_applies_to_all_agents_or_to_one(values: list[str], expected: Directives) -> None:
-    assert robots_meta.robots_tag(values, "sitemap-crawler") == expected
+    assert robots_tag(values, "sitemap-crawler") == expected
 
 
 FIELD = st.text(st.sampled_from('<>;,="\\ \tabcrelcharset/:*\x00é')) | st.text()
@@ -111,7 +120,7 @@ FIELD = st.text(st.sampled_from('<>;,="\\ \tabcrelcharset/:*\x00é')) | st.text(
 @given(st.lists(FIELD, max_size=4))
 def test_any_header_field_is_accepted(values: list[str]) -> None:
     headers.links(values)
-    robots_meta.robots_tag(values, "sitemap-crawler")
+    robots_tag(values, "sitemap-crawler")
     for value in values:
         headers.content_type(value)
         robots_meta.directives(value)
@@ -123,4 +132,4 @@ def test_time_is_linear_in_the_length_of_a_field(piece: str) -> None:
     value = "text/html;" + piece * (65_536 // len(piece))
     headers.links([value])
     headers.content_type(value)
-    robots_meta.robots_tag([value], "sitemap-crawler")
+    robots_tag([value], "sitemap-crawler")

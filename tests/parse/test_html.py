@@ -10,7 +10,7 @@ from crawler.parse.normalise import Normaliser
 URL = "https://example.com/dir/page"
 
 
-def page(markup: str | bytes, charset: str | None = "utf-8") -> html.Page:
+def page(markup: str | bytes, charset: str | None = "utf-8") -> html.ParsedPage:
     body = markup.encode() if isinstance(markup, str) else markup
     return html.extract(html.PageSource(body, URL, charset=charset))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from crawler import Settings, open_job
 from crawler.cli.demo.site import Site
-from crawler.model.url_record import UrlRecord
+from crawler.model.rows import UrlRecord
 from crawler.parse.url import target
 from crawler.ports import reads
 from crawler.settings.sections import Http, Output, Pace, Render, Scope, State

@@ -19,7 +19,7 @@ from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.renderer import Renderer
 from crawler.model.outcome import code
 from crawler.model.rendering import Needs, Rendering, Skipped
-from crawler.model.url_record import UrlRecord
+from crawler.model.rows import UrlRecord
 from tests.render.crawls import crawled, links, settings, shell
 from tests.waiting import until
 
@@ -318,7 +318,7 @@ async def test_always_renders_plain_pages_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("anyio_backend", ["trio"])
 @in_browser
 async def test_trio_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--render runs on asyncio only"):
+    with pytest.raises(ConfigError, match=r"Settings\.render\.render runs on asyncio only"):
         async with open_job(settings("http://127.0.0.1:8099", tmp_path)):
             pass
 

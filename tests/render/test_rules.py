@@ -18,13 +18,12 @@ from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.policy import RequestAnswer, answer
 from crawler.fetch.render.resources import LONGEST_WAIT, Deadline, Resources
 from crawler.model import rendering
-from crawler.model.lease import Lease
 from crawler.model.outcome import code
 from crawler.model.reasons import Cause, Why
 from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.robots import Permit
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.ports import Request

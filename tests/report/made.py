@@ -10,7 +10,7 @@ from crawler.model.reasons import SeedKind
 from crawler.model.rendering import Needs, PageSummary, Rendering
 from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow
 from crawler.model.seed import Seed
-from crawler.model.survey import Balance
+from crawler.model.survey import Balance, VanishedPage, VanishedPages
 from crawler.model.trap import Trap
 from crawler.parse.url import Url
 from crawler.report.builder import ITEMS, ReportBuilder
@@ -195,6 +195,8 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
         ],
         was=None,
         depth=1,
+        detail=f"{SITE}/gone: not found",
+        barred="bingbot",
         rendering=rendering.written(Rendering(Needs.SHELL, PageSummary(0), PageSummary(7), hash_routes=2)),
     )
     state.page("/legal.html", "failed:not-found", status=404, was="failed:not-found", depth=1)
@@ -220,10 +222,11 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
     state.page("/dated", links=common, was="listed", was_lastmod=None, seed=INPUT)
     state.more = {
         "traps": [Trap("calendar", "/events/*", f"{SITE}/events/2031/05")],
+        "vanished": VanishedPages(1, [VanishedPage(Url(f"{SITE}/spring"), "listed")]),
         "unreliable": {SITE: "most pages carry the time of the request"},
         "robots_line": f"Sitemap: {SITE}/sitemap.xml.gz",
         "robots_names": False,
-        "check": ExternalCheck(run, NIGHT, True, 2, "--max-external"),
+        "check": ExternalCheck(run, NIGHT, True, 2, "max-external"),
         "external": ExternalCounts({"ok": 1, "broken:not-found": 1}, 2),
         "settings": [("rate", "2")],
         "hosts": [

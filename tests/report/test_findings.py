@@ -17,6 +17,7 @@ from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import NEEDS_COMPLETE, Code, Severity
 from crawler.report.findings import Findings, Groups
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text
+from crawler.report.report import Finding, SiteReport
 from crawler.report.url_kind import UrlKind, kind_of
 from tests.report.made import AWAY, INPUT, NIGHT, OLD_SITEMAP, SITE, START, MadeState, planted
 
@@ -30,9 +31,12 @@ GOLDEN = {
     "broken-external": [f"{AWAY}/gone new 1"],
     "canonical-chain": ["/blue new 0"],
     "noindex-canonical": ["/thanks 0"],
+    "canonical-conflict": ["/about new 0"],
+    "noindex-for-bot": ["/about new 0"],
     "redirect-chain": ["/shop 1"],
     "redirect-linked": ["/old-name new 1", "/shop 1"],
     "orphan": ["/dated 0", "/workshop 0"],
+    "vanished": ["/spring new 0"],
     "duplicate-content": ["/twin-1 0"],
     "duplicate-title": ["/twin-1 0"],
     "hreflang-no-return": ["/lanterns/storm 0"],
@@ -50,6 +54,10 @@ GOLDEN = {
     "needs-scripts": ["/about new 0"],
     "no-lastmod": ["/workshop new 0"],
 }
+
+
+def finding_of(report: SiteReport, code: Code) -> Finding | None:
+    return next((finding for finding in report.findings if finding.code is code), None)
 
 
 def told(state: MadeState) -> dict[str, list[str]]:
@@ -75,7 +83,7 @@ def test_findings_are_ordered_by_severity() -> None:
 
 
 def test_broken_link_shows_linking_pages() -> None:
-    finding = planted().report().finding(Code.BROKEN_LINK)
+    finding = finding_of(planted().report(), Code.BROKEN_LINK)
     assert finding
     legal, gone = finding.items
     assert (legal.url, legal.site_wide, len(legal.sources)) == (f"{SITE}/legal.html", True, 8)
@@ -97,7 +105,7 @@ def test_broken_redirect_target_shows_the_redirect() -> None:
     state.page("/", links=["/old"], seed=START)
     state.page("/old", "moved", redirect="/lost")
     state.page("/lost", "failed:not-found", status=404)
-    broken = state.report().finding(Code.BROKEN_LINK)
+    broken = finding_of(state.report(), Code.BROKEN_LINK)
     assert broken
     assert [(item.url, list(item.sources)) for item in broken.items] == [(f"{SITE}/lost", [f"{SITE}/old"])]
 
@@ -109,7 +117,7 @@ def test_redirect_chain_shows_each_hop_and_cycle_is_a_loop() -> None:
         state.page(path, "moved", redirect=to)
     state.page("/4", "unlisted:canonical", canonical="/")
     report = state.report()
-    chains, loops = report.finding(Code.REDIRECT_CHAIN), report.finding(Code.REDIRECT_LOOP)
+    chains, loops = finding_of(report, Code.REDIRECT_CHAIN), finding_of(report, Code.REDIRECT_LOOP)
     assert chains
     assert loops
     assert [item.detail.replace(SITE, "") for item in chains.items] == ["/2 → /3 → /4", "/3 → /4"]
@@ -122,7 +130,7 @@ def test_start_urls_and_redirect_targets_are_no_orphans() -> None:
     state.page("/old", "moved", redirect="/new")
     state.page("/new", seed=OLD_SITEMAP)
     state.page("/self", links=["/self"], seed=OLD_SITEMAP)
-    orphans = state.report().finding(Code.ORPHAN)
+    orphans = finding_of(state.report(), Code.ORPHAN)
     assert orphans
     assert [item.url for item in orphans.items] == [f"{SITE}/self"]
 
@@ -179,7 +187,7 @@ def test_sitemap_is_not_stale_for_listed_or_excluded_urls(outcome: str) -> None:
     state = MadeState()
     state.page("/", links=["/x"], seed=START)
     state.page("/x", outcome, seed=OLD_SITEMAP)
-    assert state.report().finding(Code.SITEMAP_STALE) is None
+    assert finding_of(state.report(), Code.SITEMAP_STALE) is None
 
 
 def external(
@@ -196,7 +204,7 @@ def external(
 
 @pytest.mark.parametrize("answer", list(Answer))
 def test_only_broken_answers_of_other_sites_are_findings(answer: Answer) -> None:
-    found = external(answer.value).report().finding(Code.BROKEN_EXTERNAL)
+    found = finding_of(external(answer.value).report(), Code.BROKEN_EXTERNAL)
     assert (found is not None) == answer.value.startswith("broken:")
     if found:
         [item] = found.items
@@ -217,11 +225,11 @@ def test_only_broken_answers_of_other_sites_are_findings(answer: Answer) -> None
 def test_broken_external_is_new_if_it_was_well_or_not_linked(
     was: str | None, page_was: str | None, new: bool
 ) -> None:
-    found = external("broken:not-found", was, page_was=page_was).report().finding(Code.BROKEN_EXTERNAL)
+    found = finding_of(external("broken:not-found", was, page_was=page_was).report(), Code.BROKEN_EXTERNAL)
     assert found
     assert found.new == new
     later = external("broken:not-found", was, page_was=page_was, check=ExternalCheck(3, NIGHT)).report()
-    remembered = later.finding(Code.BROKEN_EXTERNAL)
+    remembered = finding_of(later, Code.BROKEN_EXTERNAL)
     assert remembered
     assert not remembered.new, "an earlier check found it"
 
@@ -262,7 +270,7 @@ def test_largest_groups_are_shown_with_their_pages() -> None:
     for title, pages in {"b": 2, "a": 2, "many": 20, "one": 1}.items():
         for number in range(pages):
             state.page(f"/{title}{number:02}", title=title, seed=START)
-    finding = state.report(most=2).finding(Code.DUPLICATE_TITLE)
+    finding = finding_of(state.report(most=2), Code.DUPLICATE_TITLE)
     assert finding
     assert (finding.count, finding.pages, finding.more) == (3, 24, 1)
     many, first = finding.items

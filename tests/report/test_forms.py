@@ -25,7 +25,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawler.report.catalogue import Code
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text, svg
-from crawler.report.report import SiteReport
+from crawler.report.report import Item, SiteReport
 from tests.report.made import HOSTILE, SITE, MadeState, hostile, planted
 
 ROOT = Path(__file__).parents[2]
@@ -120,7 +120,7 @@ def test_text_answers_common_questions() -> None:
     assert text.startswith(f"{SITE}/  run 3, 2026-11-18 11:06 UTC, complete\n")
     assert "15 listed · 6 unlisted · 3 moved · 5 failed · sitemap +1 -4 ~2" in text
     assert (
-        "4 URLs on other sites: 1 answers, 1 broken, 0 unknown, 2 not checked yet; 2 left to the next run (--max-external)"
+        "4 URLs on other sites: 1 answers, 1 broken, 0 unknown, 2 not checked yet; 2 left to the next run (max-external)"
         in text
     )
     assert "error    broken-link        2 URLs (1 new), 18 links on 15 pages\n" in text
@@ -144,6 +144,15 @@ def test_markdown_code_span_quotes_any_text(text: str) -> None:
     inner = span[len(fence[0]) : -len(fence[0])]
     assert fence[0] not in re.findall("`+", inner)
     assert "|" not in span
+
+
+@pytest.mark.parametrize("links", [0, 2])
+@pytest.mark.parametrize("name", ["/@mention", "https://evil.example/", "/a: @mention", "/`@mention`"])
+def test_markdown_has_pages_that_link_in_code_spans(name: str, links: int) -> None:
+    item = Item(SITE + "/x", sources=(name,), links=links)
+    words = as_text.linked(item, SITE, Code.BROKEN_LINK, as_markdown.code)
+    name = as_markdown.code(name)
+    assert words == (f"linked from 2 pages: {name}, and 1 more" if links else f"named by {name}")
 
 
 def test_markdown_fits_into_a_comment() -> None:

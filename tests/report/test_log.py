@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from crawler.model.facts import Facts, Lastmod
-from crawler.model.lease import Lease
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.phases import Phase
 from crawler.model.reasons import Cause, Source, Why
+from crawler.model.run import Wait
 from crawler.model.settlement import Settlement, Verdict
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.report import log as lines
 from crawler.report.formatting import duration
@@ -237,10 +237,14 @@ def test_the_remaining_time_is_rounded(
 
 def test_the_progress_line_has_all_numbers(stats: Told) -> None:
     stats.rest = (28, True)
+    stats.pace(0.02)
     expected = (
-        "12 s  340 of 1,170 known pages, 28.3/s, 16 in flight, 814 queued, 2 failed, at least 30 s left"
+        "12 s  340 of 1,170 known pages, 28.3/s (at most 50 requests/s), 16 in flight, 814 queued, 2 failed, "
+        "at least 30 s left"
     )
     assert lines.progress_line(stats) == expected
+    stats.site = "https://www.example.com"
+    assert lines.progress_line(stats) == f"https://www.example.com  {expected}"
 
 
 def test_progress_line_has_phase_and_reason_for_stopping(stats: Told) -> None:
@@ -248,6 +252,17 @@ def test_progress_line_has_phase_and_reason_for_stopping(stats: Told) -> None:
     assert lines.progress_line(stats).endswith(", 2 failed, publishing")
     stats.stopping = "interrupted\x1b"
     assert lines.progress_line(stats).endswith(r", stopping (interrupted\x1b)")
+
+
+def test_progress_says_what_is_waited_for_and_until_when(stats: Told) -> None:
+    stats.waits([Wait("https://a.example", 1_700_000_000, 3), Wait("https://b.example", 1_700_000_600, 1)])
+    assert lines.progress_line(stats).endswith(
+        ", waits for https://a.example and 1 more host until 22:13:20 UTC"
+    )
+    fields = lines.progress_fields(stats)
+    assert (fields["waits_for"], fields["waits_until"]) == ("https://a.example", "2023-11-14T22:13:20Z")
+    stats.waits([])
+    assert "waits" not in lines.progress_line(stats)
 
 
 def test_progress_is_a_sentence_in_text_and_fields_in_json(stats: Told) -> None:
@@ -261,6 +276,7 @@ def test_progress_is_a_sentence_in_text_and_fields_in_json(stats: Told) -> None:
     assert said == {
         "level": "info",
         "event": "progress",
+        "site": "",
         "elapsed": 12.0,
         "phase": "crawling",
         "known": 1_170,
@@ -274,5 +290,23 @@ def test_progress_is_a_sentence_in_text_and_fields_in_json(stats: Told) -> None:
         "delay": 0.0,
         "remaining": None,
         "at_least": None,
+        "waits_for": None,
+        "waits_until": None,
         "stopping": None,
     }
+
+
+def test_retries_are_logged_with_their_reason() -> None:
+    text = written("text")
+    lines.log_repeated("https://a.example/x", "status 503", 2)
+    assert text.getvalue().endswith(
+        'info trying again url=https://a.example/x because="status 503" attempt=2\n'
+    )
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+async def test_a_page_that_is_tried_again_later_is_logged(form: str) -> None:
+    out = written(form)
+    await lines.LineSink(form).settled([settlement(Later(1_700_000_000, Cause.RATE_LIMITED, "429"))])
+    assert "tried again later" in out.getvalue()
+    assert "2023-11-14T22:13:20Z" in out.getvalue()

@@ -2,11 +2,10 @@ from typing import Any
 
 import pytest
 
-from crawler.model.lease import Lease
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Why
 from crawler.model.settlement import Settlement, Verdict
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.report.stats import BACKING_OFF, Stats
 
@@ -95,10 +94,10 @@ async def test_the_rate_is_measured_over_ten_seconds(stats: Stats, clock: Clock)
     assert stats.rate() == 0
 
 
-async def test_many_seeds_delay_the_estimate_for_one_window_only(stats: Stats, clock: Clock) -> None:
+async def test_with_many_seeds_the_estimate_is_a_bound_for_one_window(stats: Stats, clock: Clock) -> None:
     stats.found(1_000)
     await crawl(stats, clock, seconds=9, done=10)
-    assert stats.remaining() is None
+    assert stats.remaining() == guess(91, at_least=True)
     await crawl(stats, clock, seconds=3, done=10)
     assert stats.remaining() == guess(88)
 
@@ -133,9 +132,14 @@ async def test_the_estimate_is_a_lower_bound_while_urls_are_found(stats: Stats, 
 
 
 @pytest.mark.parametrize("found", [10, 25])
-async def test_no_estimate_while_the_site_grows_as_fast(stats: Stats, clock: Clock, found: int) -> None:
+async def test_the_estimate_is_a_bound_while_the_site_grows_as_fast(
+    stats: Stats, clock: Clock, found: int
+) -> None:
     await crawl(stats, clock, seconds=20, done=10, found=found)
-    assert stats.remaining() is None
+    assert stats.remaining() == guess((found - 10) * 20 / 10, at_least=True)
+    assert not stats.converges(), "the share of pages that are done says nothing"
+    await crawl(stats, clock, seconds=10, done=10)
+    assert stats.converges()
 
 
 async def test_no_estimate_without_progress(stats: Stats, clock: Clock) -> None:

@@ -1,13 +1,12 @@
 """Links become visits; those to URLs that are known are given by number."""
 
 from crawler.model.facts import Facts
-from crawler.model.lease import Lease
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import KnownUrl, Settlement, Verdict
-from crawler.model.visit import Link, Links, Visit
+from crawler.model.visit import Lease, Link, Links, Visit
 from crawler.parse.url import Url
-from crawler.rules.candidates import Candidates
+from crawler.rules.candidates import MOST_LONG, Candidates
 from crawler.rules.scope import SiteScope
 from crawler.rules.traps import Traps
 from crawler.settings import sections
@@ -15,9 +14,9 @@ from crawler.settings import sections
 PAGE, KNOWN, SEEN, NEW = (Url(f"http://a.example/{name}") for name in ("page", "known", "seen", "new"))
 
 
-def candidates() -> Candidates:
+def candidates(most_long: int = MOST_LONG) -> Candidates:
     """KNOWN has the number 7; the row of SEEN, 8, may still change."""
-    made = Candidates(SiteScope.of([Url("http://a.example/")], sections.Scope()), Traps())
+    made = Candidates(SiteScope.of([Url("http://a.example/")], sections.Scope()), Traps(), most_long)
     made.learn([Visit(KNOWN), Visit(SEEN), Visit(NEW)], [KnownUrl(7), KnownUrl(8, settled=False), None])
     return made
 
@@ -36,6 +35,23 @@ def test_visits_are_made_for_new_urls_only() -> None:
     made = settled(Listed(), Link(KNOWN), Link(NEW), Link(SEEN))
     assert made.found == (Visit(NEW, 4, PAGE), Visit(SEEN, 4, PAGE))
     assert links_of(made) == ([7, 0, 0], [])
+
+
+def test_long_urls_are_stored_up_to_a_limit() -> None:
+    """Of one session; canonicals and redirect targets always."""
+    made, longest = candidates(3_000), [Url(f"{NEW}/{number}{'x' * 2_100}") for number in range(4)]
+    seen = list[Url]()
+    pages: list[tuple[Url, Outcome]] = [
+        (longest[0], Listed()), (NEW, Listed()), (longest[1], Listed()), (longest[2], Listed()),
+        (longest[3], Moved(longest[3])), (SEEN, Listed()),
+    ]  # fmt: skip
+    for url, outcome in pages:
+        links = Links.of([Link(url), Link(KNOWN)])
+        done = made.settlement(Lease(1, 1, Visit(PAGE)), Verdict(outcome, named=()), links)
+        assert links_of(done)[0] == [0] * len(done.found) + [7]
+        seen += [visit.url for visit in done.found]
+    assert seen == [longest[0], NEW, longest[1], longest[3], SEEN]
+    assert [(trap.kind, trap.example) for trap in made.traps.unreported()] == [("links", longest[2])]
 
 
 def test_nofollow_link_to_known_url_is_a_number() -> None:

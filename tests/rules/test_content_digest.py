@@ -8,7 +8,7 @@ from crawler.model.facts import Facts
 from crawler.parse import fingerprint
 from crawler.parse.extract import Extract
 from crawler.parse.html import PageSource, extract
-from crawler.rules.content_digest import FINGERPRINTED_SHARE, is_sampled, suffices
+from crawler.rules.content_digest import FINGERPRINTED_SHARE, is_sampled, is_suspicious, suffices
 from crawler.rules.lastmod import DATE_SOURCES
 
 AT = datetime(2024, 1, 2, tzinfo=UTC)
@@ -41,16 +41,16 @@ def test_pages_for_dates_duplicates_and_traps_are_fingerprinted(url: str, facts:
 @pytest.mark.parametrize(
     ("before", "enough"),
     [
-        (fingerprint.of_bytes(BODY), True),
-        (fingerprint.of_bytes(b"<p>other"), False),
-        ("0123456789abcdef", False),
+        (Facts(200, digest=fingerprint.digest(BODY)), True),
+        (Facts(200, digest=fingerprint.digest(b"<p>other")), False),
+        (Facts(200, digest=fingerprint.digest(BODY), content="0123456789abcdef"), False),
     ],
 )
 @pytest.mark.parametrize("facts", [BELIEVED, Facts(200)])
 def test_in_later_run_page_is_fingerprinted_from_first_change(
-    before: str, enough: bool, facts: Facts
+    before: Facts, enough: bool, facts: Facts
 ) -> None:
-    assert suffices(PLAIN, BODY, facts, Facts(200, content=before), AUTO) is enough
+    assert suffices(PLAIN, BODY, facts, before, AUTO) is enough
 
 
 def test_a_fixed_share_is_always_fingerprinted_on_whatever_host() -> None:
@@ -67,7 +67,7 @@ def test_all_names_of_a_page_are_sampled_or_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "digested"),
+    ("body", "spared"),
     [
         (BODY, True),
         (b"<a href=x>y", True),
@@ -77,10 +77,22 @@ def test_all_names_of_a_page_are_sampled_or_none() -> None:
         (b"<a href=https://b.example/x?sort=up>y", True),
     ],
 )
-def test_page_that_links_to_queries_is_still_fingerprinted(body: bytes, digested: bool) -> None:
+def test_page_that_links_to_queries_is_still_fingerprinted(body: bytes, spared: bool) -> None:
     sparing = extract(
-        PageSource(body, PLAIN, charset="utf-8", wanted=frozenset({Extract.FINGERPRINT, Extract.DIGEST}))
+        PageSource(body, PLAIN, charset="utf-8", wanted=frozenset({Extract.FINGERPRINT, Extract.SPARING}))
     )
     whole = extract(PageSource(body, PLAIN, charset="utf-8", wanted=frozenset({Extract.FINGERPRINT})))
-    assert sparing.content == (fingerprint.of_bytes(body) if digested else whole.content)
-    assert (sparing.unordered == whole.unordered) is not digested
+    assert sparing.content == (None if spared else whole.content)
+    assert (sparing.unordered == whole.unordered) is not spared
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/a/b/a", True), ("/1/2/1", True), ("/en/shop-en", True), ("/x?y=1", True), ("/a8f5f167f44f4964/x", True),
+        ("/tag/tea+milk", True), ("/tag/tea,milk", True),
+        ("/section-7/page-7.html", False), ("/2024/05/2024-05-17.html", False), ("/a/b", False), ("/", False),
+    ],
+)  # fmt: skip
+def test_suspicious_addresses(path: str, expected: bool) -> None:
+    assert is_suspicious(f"https://a.example{path}") is expected

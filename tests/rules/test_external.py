@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.model import external
-from crawler.model.external import Answer, external_of
+from crawler.model.external import Answer, DueLink, external_of
 from crawler.model.note import EXTERNAL
 from crawler.model.protocol import REDIRECTS
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.parse.url import Url
-from crawler.rules.external import HOST_IS_DEAD, REFUSING, answer_of, asks_for_less, needs_get
+from crawler.rules.external import HOST_IS_DEAD, REFUSING, LinkRanks, answer_of, asks_for_less, needs_get
 from crawler.rules.redirects import Redirects
 
 URL = Url("https://a.example/")
@@ -51,7 +51,8 @@ def test_every_reply_has_an_answer_and_errors_alone_are_broken(reply: Reply, set
         assert (answer.kind == external.BROKEN) <= is_error
         assert (answer is Answer.OK) == (200 <= reply.status < 300)
     else:
-        assert answer.kind == (external.UNKNOWN if reply.cause is Cause.ADDRESS else external.BROKEN)
+        is_unknown = reply.cause in {Cause.ADDRESS, Cause.WALL}
+        assert answer.kind == (external.UNKNOWN if is_unknown else external.BROKEN)
     assert external.says(answer.value) == answer.says
 
 
@@ -104,3 +105,12 @@ def test_codes_of_a_newer_version_are_shown_as_they_are() -> None:
 def test_a_stored_check_of_another_form_is_refused(values: object) -> None:
     with pytest.raises(ValueError, match="Expected"):
         EXTERNAL.read(json.dumps(values))
+
+
+def test_a_domain_with_many_hosts_leaves_other_sites_their_share() -> None:
+    posted = [Url(f"https://h{number}.stranger.com/{link}") for number in range(100) for link in range(100)]
+    others = [Url(f"https://site{number}.org/{link}") for number in range(5) for link in range(20)]
+    places = LinkRanks()
+    ranked = sorted((places.of(DueLink(number, url)), number) for number, url in enumerate(posted + others))
+    first = [number for _, number in ranked[:400]]
+    assert sum(number >= len(posted) for number in first) == len(others)

@@ -6,13 +6,12 @@ from urllib.parse import urljoin
 import pytest
 
 from crawler.model.facts import Facts, Validators
-from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Why
 from crawler.model.reply import Broken, Headers, Response
 from crawler.model.settlement import Verdict
-from crawler.model.visit import Links, Visit
-from crawler.parse.html import Page
+from crawler.model.visit import Lease, Links, Prior, Visit
+from crawler.parse.html import ParsedPage
 from crawler.parse.normalise import Normaliser
 from crawler.parse.page_links import MAX_LINK_BYTES
 from crawler.parse.url import Url
@@ -247,6 +246,46 @@ def test_x_robots_tag(values: list[str], listed: bool) -> None:
     assert verdict.outcome == (Listed() if listed else Unlisted(Why.NOINDEX))
 
 
+BOTS = frozenset({"googlebot"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "markup", "outcome", "barred"),
+    [
+        (["googlebot: noindex"], "", Unlisted(Why.NOINDEX, "for googlebot"), None),
+        (
+            ["otherbot: noindex", "nofollow", "Googlebot: noindex"],
+            "",
+            Unlisted(Why.NOINDEX, "for googlebot"),
+            None,
+        ),
+        ([], '<meta name="googlebot" content="none">', Unlisted(Why.NOINDEX, "for googlebot"), None),
+        (["noindex"], '<meta name="googlebot" content="noindex">', Unlisted(Why.NOINDEX), None),
+        (["unavailable_after: 2020-01-01"], "", Unlisted(Why.NOINDEX, "unavailable after 2020-01-01"), None),
+        (["bingbot: noindex"], '<meta name="Slurp" content="noindex">', Listed(), "bingbot, slurp"),
+        (["otherbot: noindex"], "", Listed(), None),
+    ],
+)
+def test_noindex_for_one_search_engine(
+    fields: list[str], markup: str, outcome: Outcome, barred: str | None
+) -> None:
+    given = [("X-Robots-Tag", field) for field in fields]
+    verdict = judged(html=head(markup), headers=given, bots=BOTS)
+    assert verdict.facts is not None
+    assert (verdict.outcome, verdict.facts.barred) == (outcome, barred)
+    off = judged(html=head(markup), headers=given, bots=BOTS, off=frozenset({"noindex"}))
+    assert (off.outcome, off.facts and off.facts.barred) == (Listed(), None)
+
+
+def test_a_page_that_will_not_stay_is_listed_until_then() -> None:
+    field = [("X-Robots-Tag", "googlebot: unavailable_after: 2036-01-01")]
+    verdict = judged(headers=field, bots=BOTS)
+    assert (verdict.outcome, verdict.facts and verdict.facts.until) == (
+        Listed(),
+        datetime(2036, 1, 1, tzinfo=UTC),
+    )
+
+
 @pytest.mark.parametrize(
     ("markup", "canonical"),
     [
@@ -393,7 +432,7 @@ def test_a_parsed_page_is_not_parsed_again() -> None:
     markup = judge.markup(Lease(1, 1, Visit(URL)), reply, NOW)
     assert markup
     assert (markup.body, markup.url, markup.charset) == (reply.body, URL, "gbk")
-    verdict = judge(Lease(1, 1, Visit(URL)), reply, NOW, Page(URL, ("/there",)))
+    verdict = judge(Lease(1, 1, Visit(URL)), reply, NOW, ParsedPage(URL, ("/there",)))
     assert list(verdict.links.urls) == [urljoin(URL, "/there")]
 
 

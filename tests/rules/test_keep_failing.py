@@ -30,7 +30,7 @@ WHEN = datetime(2024, 5, 1, 12, tzinfo=UTC)
     ("outcome", "seconds"),
     [
         *((Failed(cause), WEEK) for cause in (Cause.SERVER_ERROR, Cause.RATE_LIMITED, Cause.TIMEOUT, Cause.TRUNCATED)),
-        *((Failed(cause), WEEK) for cause in (Cause.CONNECT, Cause.DNS, Cause.TLS, Cause.PROTOCOL, Cause.PARSE)),
+        *((Failed(cause), WEEK) for cause in (Cause.CONNECT, Cause.DNS, Cause.TLS, Cause.PROTOCOL, Cause.PARSE, Cause.WALL)),
         (Unlisted(Why.ROBOTS_DOWN), WEEK),
         (Failed(Cause.FORBIDDEN), FORBIDDEN),
         *((Failed(cause), 0) for cause in (Cause.NOT_FOUND, Cause.CLIENT_ERROR, Cause.REDIRECT, Cause.REDIRECT_LOOP)),
@@ -209,9 +209,10 @@ async def test_the_time_counts_through_an_interrupted_run(nights: Nights) -> Non
     nights.status["/1"] = 500
     for _ in range(2):
         await nights.night(DAY, max_pages=4, allow_partial=True)
-    await nights.night(DAY)
-    assert nights.outcomes["/1"] == "kept:server-error"
-    assert (await nights.night(6 * DAY))["/1"] == "failed:server-error"
+    for _ in range(6):
+        await nights.night(DAY)
+        assert nights.outcomes["/1"] == "kept:server-error"
+    assert (await nights.night(2 * DAY))["/1"] == "failed:server-error"
 
 
 @pytest.mark.system
@@ -237,9 +238,27 @@ async def test_pages_linked_only_by_failing_pages_are_still_fetched(nights: Nigh
         outcomes = await nights.night()
         assert outcomes["/hub"] == ("failed:server-error" if noindex else "kept:server-error")
         assert outcomes["/below"] == "listed"
-    await nights.night(5 * DAY)
+    for _ in range(5):
+        await nights.night()
     outcomes = await nights.night()
     assert (outcomes["/hub"], outcomes.get("/below")) == ("failed:server-error", None), "a week is over"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", [30 * DAY, -30 * DAY])
+async def test_a_wrong_clock_of_one_night_ends_no_patience(nights: Nights, error: float) -> None:
+    """Neither with a page nor with a sitemap, whose pages nothing else names."""
+    nights.page("/orphan")
+    nights.site.robots("Sitemap: {origin}/map.xml")
+    nights.site.sitemap("/map.xml", ["/orphan"])
+    good, is_down = nights.site.answers["/map.xml"], False
+    nights.site.respond("/map.xml", lambda request: Site.answer(503) if is_down else good(request))
+    for _ in range(3):
+        await nights.night()
+    nights.status["/1"], is_down = 500, True
+    for after in (DAY, DAY + error, DAY - error, DAY, DAY):
+        assert (await nights.night(after))["/1"] == "kept:server-error"
+        assert "/orphan" in nights.entries
 
 
 @pytest.mark.system

@@ -1,5 +1,7 @@
 """The sources of dates, for single pages and over several runs."""
 
+import gzip
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -9,7 +11,9 @@ from typing import Any
 import pytest
 
 from crawler.app.job import open_job
+from crawler.app.preflight import preflight
 from crawler.cli.demo.site import Site
+from crawler.errors import ConfigError
 from crawler.model.reply import Headers
 from crawler.model.survey import Evidence
 from crawler.ports import reads
@@ -57,8 +61,10 @@ def test_the_time_of_the_request_is_recognised_by_either_clock(
         ((0, 0, 0, 0), True),
         ((10, 5, 0, 0), True),
         ((10, 6, 0, 0), False),
-        ((10, 0, 4, 2), True),
-        ((10, 0, 4, 3), False),
+        ((20, 0, 10, 5), True),
+        ((20, 0, 10, 6), False),
+        ((20, 0, 9, 9), True),  # too few to tell of the others
+        ((3, 3, 0, 0), False),
     ],
 )
 def test_most_pages_decide(counts: tuple[int, int, int, int], believed: bool) -> None:
@@ -68,7 +74,7 @@ def test_most_pages_decide(counts: tuple[int, int, int, int], believed: bool) ->
 # -- whole crawls ----------------------------------------------------------------------------------------
 
 pytestmark = pytest.mark.anyio
-PAGES = [f"/{number}" for number in range(8)]
+PAGES = [f"/{number}" for number in range(11)]
 OLD = datetime(2024, 1, 2, tzinfo=UTC)
 Header = Callable[[str], Any]
 
@@ -81,6 +87,11 @@ def build(
 ) -> None:
     for path in ["/", *PAGES]:
         site.page(path, links=PAGES if path == "/" else (), text=text(path), head=head, lastmod=header(path))
+
+
+def published_dates(folder: Path) -> list[str]:
+    sitemap = gzip.decompress((folder / "out/sitemap.xml.gz").read_bytes()).decode()
+    return re.findall(r"<lastmod>([^<]*)<", sitemap)
 
 
 async def crawl(origin: str, folder: Path, **dates: Any) -> dict[str, tuple[str, str] | None]:
@@ -162,6 +173,67 @@ async def test_header_that_changes_without_content_keeps_its_date(tmp_path: Path
     assert set(dates.values()) == {("2024-01-02", "history")}
 
 
+def with_menu(site: Site, header: Header, night: int, *edited: str) -> None:
+    """The site of one night: each page has a menu, that names a page more each night."""
+    menu = "".join(f"<li><a href=/n{number}>News {number}</a>" for number in range(night))
+    build(
+        site,
+        header,
+        lambda path: (
+            f"<ul class=menu>{menu}</ul><h1>{path}</h1><p>This is it." + "<p>More." * (path in edited)
+        ),
+    )
+
+
+@pytest.mark.system
+async def test_header_that_follows_the_menu_is_unreliable(tmp_path: Path) -> None:
+    site = Site()
+    dates = []
+    with site.serve() as origin:
+        for night in range(1, 5):
+            moved = OLD + timedelta(days=night)
+            with_menu(site, dict.fromkeys(["/", *PAGES], moved).get, night, *["/4"] * (night == 4))
+            dates.append(await crawl(origin, tmp_path))
+    assert set(dates[0].values()) == {("2024-01-03", "header")}
+    # In the second run most pages are compared by their bytes only.
+    assert dates[2] == dict.fromkeys(dates[2], ("2024-01-04", "history"))
+    assert dates[3].pop("/4") == (now().date().isoformat(), "history")
+    assert set(dates[3].values()) == {("2024-01-04", "history")}
+
+
+@pytest.mark.system
+async def test_menu_that_changes_on_all_pages_dates_none(tmp_path: Path) -> None:
+    site = Site()
+    with site.serve() as origin:
+        for night in range(1, 4):
+            with_menu(site, lambda _: None, night)
+            assert set((await crawl(origin, tmp_path)).values()) == {None}
+        with_menu(site, lambda _: None, 4, "/4")
+        today = (now().date().isoformat(), "history")
+        for night in (4, 4, 5):
+            with_menu(site, lambda _: None, night, "/4")
+            dates = await crawl(origin, tmp_path)
+            assert dates.pop("/4") == today, "and keeps its date when only the menu changes"
+            assert set(dates.values()) == {None}
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("header", [None, OLD])
+async def test_links_are_content_of_a_page_that_alone_changes_them(
+    tmp_path: Path, header: datetime | None
+) -> None:
+    site = Site()
+    with site.serve() as origin:
+        for more in ("", "<ul><li><a href=/1>One</a>", "<ul><li><a href=/1>One</a><li><a href=/2>Two</a>"):
+            moved = header and header + timedelta(days=len(more))
+            build(site, lambda _: header)
+            site.page("/5", text=f"<h1>Links</h1><p>Some links.{more}", lastmod=moved)
+            dates = await crawl(origin, tmp_path)
+    expected = (moved.date().isoformat(), "header") if moved else (now().date().isoformat(), "history")
+    assert dates.pop("/5") == expected
+    assert set(dates.values()) == {("2024-01-02", "header") if header else None}
+
+
 @pytest.mark.system
 async def test_without_headers_the_date_comes_from_history(tmp_path: Path) -> None:
     site = Site()
@@ -200,3 +272,87 @@ async def test_the_sources_of_dates_can_be_chosen(
     build(site, lambda _: OLD, head='<meta property="article:modified_time" content="2025-03-04">')
     with site.serve() as origin:
         assert set((await crawl(origin, tmp_path, lastmod=chosen)).values()) == {expected}
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("stated", "written"),
+    [
+        ("2025-03-04", "2025-03-04"),
+        ("2025-03-04T05:06:07Z", "2025-03-04T05:06:07+00:00"),
+        ("2025-03-04T23:00:00-01:00", "2025-03-05"),
+    ],
+)
+async def test_a_day_stated_without_a_time_is_published_without_one(
+    tmp_path: Path, stated: str, written: str
+) -> None:
+    site = Site()
+    site.page("/", head=f'<meta property="article:modified_time" content="{stated}">')
+    with site.serve() as origin:
+        await crawl(origin, tmp_path)
+    assert published_dates(tmp_path) == [written]
+
+
+@pytest.mark.system
+async def test_a_header_at_midnight_keeps_its_time(tmp_path: Path) -> None:
+    site = Site()
+    site.page("/", lastmod=datetime(2024, 1, 2, tzinfo=UTC))
+    with site.serve() as origin:
+        await crawl(origin, tmp_path)
+    assert published_dates(tmp_path) == ["2024-01-02T00:00:00+00:00"]
+
+
+COUNTER = '<p>This is {path}.<div class="visitors"><p>Visitors from {place}</div>'
+
+
+@pytest.mark.system
+async def test_changes_of_ignored_parts_give_no_date(tmp_path: Path) -> None:
+    site = Site()
+    chosen = {"lastmod_ignore": (".visitors", "#clock")}
+
+    def place(name: str) -> None:
+        build(
+            site,
+            lambda _: None,
+            lambda path: COUNTER.format(path=path, place=name if path < "/2" else "Rome"),
+        )
+
+    with site.serve() as origin:
+        place("Oslo")
+        await crawl(origin, tmp_path, **chosen)
+        place("Kyoto")
+        assert set((await crawl(origin, tmp_path, **chosen)).values()) == {None}
+        build(
+            site,
+            lambda _: None,
+            lambda path: COUNTER.format(path=path, place="Rome") + "<p>More." * (path == "/5"),
+        )
+        dates = await crawl(origin, tmp_path, **chosen)
+    assert dates.pop("/5") == (now().date().isoformat(), "history")
+    assert set(dates.values()) == {None}
+
+
+@pytest.mark.system
+async def test_what_is_read_in_another_way_has_not_changed(tmp_path: Path) -> None:
+    """The first run that ignores a part compares what it reads with what an earlier run read with it."""
+    site = Site()
+    build(
+        site, lambda _: None, lambda path: COUNTER.format(path=path, place="Rome") if path == "/4" else path
+    )
+    with site.serve() as origin:
+        await crawl(origin, tmp_path)
+        assert set((await crawl(origin, tmp_path, lastmod_ignore=(".visitors",))).values()) == {None}
+        build(
+            site,
+            lambda _: None,
+            lambda path: COUNTER.format(path=path, place="Bonn") if path == "/4" else path,
+        )
+        assert set((await crawl(origin, tmp_path, lastmod_ignore=(".visitors",))).values()) == {None}
+
+
+@pytest.mark.parametrize("selector", ["p >", "..x", ":unknown"])
+def test_text_that_is_no_selector_is_refused(selector: str) -> None:
+    with pytest.raises(ConfigError, match="is not a CSS selector"):
+        preflight(
+            Settings(scope=Scope(start=("https://a.example/",)), dates=Dates(lastmod_ignore=(selector,)))
+        )

@@ -10,7 +10,7 @@ from crawler.cli.commands import cli
 from crawler.cli.demo.site import Site
 from crawler.cli.options import typed
 from crawler.errors import ConfigError
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import RequestIdentity
 from crawler.rules.logout import ends_session, names_login
 from crawler.settings import load
 from crawler.settings.sections import Http, Settings
@@ -85,7 +85,7 @@ async def test_logout_urls_are_not_fetched_with_a_login(
 
 
 def authorization(secret: str) -> str:
-    return Identity(Http(auth_env="X"), [SITE], {"X": secret}).headers(f"{SITE}/")["authorization"]
+    return RequestIdentity(Http(auth_env="X"), [SITE], {"X": secret}).headers(f"{SITE}/")["authorization"]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_session_cookies_are_sent_and_expired_ones_are_not(
     tmp_path: Path, line: str, sent: str | None
 ) -> None:
     (tmp_path / "c").write_text(f"{COOKIES}\n{line}\n")
-    who = Identity(Http(cookie_file=str(tmp_path / "c")), [SITE], {})
+    who = RequestIdentity(Http(cookie_file=str(tmp_path / "c")), [SITE], {})
     assert who.headers(f"{SITE}/").get("cookie") == sent
 
 

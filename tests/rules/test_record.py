@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from crawler.model.reasons import Source
 from crawler.rules.record import (
+    AVERTED,
+    DAY,
     DUPLICATE,
     HELD,
     LEASED,
@@ -20,20 +22,19 @@ from crawler.rules.record import (
     Datable,
     Distrust,
     Earlier,
-    Patterned,
+    Failing,
+    RunTime,
     SortOrder,
-    Twin,
     Way,
-    failing_since,
+    averted,
     first_date,
     found_again,
     found_in_new_run,
+    interval_of,
     patience_by_code,
-    repeats,
     sort_orders,
-    stays_known,
-    twins,
 )
+from crawler.settings.sections import keys
 
 DEEPEST = 3  # URLs deeper than that are found as `TOO_DEEP`
 ALL = tuple(Source)
@@ -144,29 +145,55 @@ times = st.floats(0, 300)
 
 @given(st.lists(st.tuples(times, st.sampled_from([0.0, 50.0]), st.booleans()), max_size=5))
 def test_first_failure_since_the_last_response_counts(visits: list[tuple[float, float, bool]]) -> None:
-    failing, expected = None, list[float]()
-    for now, patience, answered in visits:
-        failing = failing_since(failing, patience, now, answered=answered)
-        assert failing == failing_since(failing, patience, now, answered=answered), "the same visit again"
-        expected = [] if answered else [*expected, now] if patience else expected
-        assert failing == min(expected, default=None)
+    failing, expected = None, list[tuple[float, int]]()
+    for run, (now, patience, answered) in enumerate(visits):
+        at = RunTime(now, run, DAY)
+        failing = at.failing(failing, patience, answered=answered)
+        assert failing == at.failing(failing, patience, answered=answered), "the same visit again"
+        expected = [] if answered else [*expected, (now, run)] if patience else expected
+        assert failing == (Failing(min(expected)[0], expected[0][1]) if expected else None)
 
 
 @given(st.sampled_from(CODES), st.none() | times, times, st.booleans(), st.floats(0, 100))
 def test_keeping_is_idempotent_and_can_be_taken_back(
-    code: str, failing: float | None, now: float, is_published: bool, keep: float
+    code: str, since: float | None, now: float, is_published: bool, keep: float
 ) -> None:
     """After a kill between two pages, or with other settings in the next session, the same is decided."""
-    one = patience_by_code(keep).get(code)
-    assume(one is not None and (failing is None or failing <= now))
+    one, at, failing = patience_by_code(keep).get(code), RunTime(now, 5, DAY), Failing.read(since, 3)
+    assume(one is not None)
     assert one
-    kept = one.outcome(failing, now, is_published=is_published)
+    kept = one.outcome(failing, at, is_published=is_published)
     again = patience_by_code(keep)[kept]
-    assert again.outcome(failing, now, is_published=is_published) == kept
-    assert patience_by_code(0.0)[kept].outcome(failing, now, is_published=is_published) == one.failed
-    assert (kept == one.kept) == (
-        is_published and stays_known(failing, one.seconds, now) and failing is not None
-    )
+    assert again.outcome(failing, at, is_published=is_published) == kept
+    assert patience_by_code(0.0)[kept].outcome(failing, at, is_published=is_published) == one.failed
+    assert (kept == one.kept) == (is_published and failing is not None and at.lasted(failing) < one.seconds)
+
+
+@given(
+    st.integers(1, 9), st.sampled_from([DAY, 7 * DAY]), st.integers(0, 9), st.floats(-1000 * DAY, 1000 * DAY)
+)
+def test_wrong_clock_of_one_run_ends_no_patience(days: int, every: float, wrong: int, error: float) -> None:
+    """A page fails in every run; the clock of one of them is ahead, or behind."""
+    starts, failing, keep = [0.0, every, 2 * every], None, days * DAY
+    for run in range(3, 3 + days):
+        now = run * every + (error if run - 3 == wrong else 0.0)
+        starts = [*starts, now][-10:]
+        at = RunTime(now, run, interval_of(starts))
+        failing = at.failing(failing, keep, answered=False)
+        assert at.lasted(failing) <= (run - 2) * every, "a run counts for one interval"
+        is_over = at.lasted(failing) >= keep
+        assert not is_over or (run - 2) * every >= keep
+
+
+@pytest.mark.parametrize("every", [DAY / 24, DAY, 7 * DAY])
+def test_patience_ends_when_its_time_has_passed(every: float) -> None:
+    """Pages that fail in every run leave in time, however often the site is crawled."""
+    failing, run, starts = None, 3, [0.0, every, 2 * every]
+    while RunTime(run * every, run, interval_of(starts)).lasted(failing) < 7 * DAY:
+        starts.append(run * every)
+        failing = RunTime(run * every, run, interval_of(starts)).failing(failing, 7 * DAY, answered=False)
+        run += 1
+    assert run * every == 3 * every + 7 * DAY
 
 
 # -- dated
@@ -198,8 +225,11 @@ def test_date_comes_from_a_source_that_is_wanted_and_trusted(
 
 @given(datable)
 def test_page_without_history_has_the_date_of_its_own_response(page: Datable) -> None:
-    """What is stored when a page is settled is its date already, as long as nothing is distrusted."""
-    new = page._replace(published_content=None, dated_content=None)
+    """What is stored when a page is settled is its date already, as long as nothing is distrusted.
+
+    The date in a sitemap is only known in the end.
+    """
+    new = page._replace(published_content=None, dated_content=None, sitemap_date=None)
     assert new.date(ALL, Distrust()) == first_date(ALL, page.header, page.stated)
 
 
@@ -230,44 +260,6 @@ def test_dates_of_pages(page: Datable, distrust: Distrust, date: tuple[int, Sour
 # -------------------------------------------------------------------------------------------
 
 urls = st.text("ab/", min_size=1, max_size=3)
-twin_rows = st.builds(
-    Twin, st.integers(1, 6), urls, st.tuples(st.sampled_from("mn"), st.sampled_from("xy")), st.booleans()
-)
-pattern_rows = st.builds(
-    Patterned, st.integers(1, 6), urls, st.tuples(numbers, st.sampled_from("xy")),
-    st.sampled_from([-1, 0, 1]), st.booleans(), st.booleans(),
-)  # fmt: skip
-
-
-def distinct(rows: list[Twin] | list[Patterned]) -> bool:
-    return len({row.id for row in rows}) == len({row.url for row in rows}) == len(rows)
-
-
-@given(st.lists(twin_rows, max_size=6).filter(distinct))
-def test_one_page_of_a_group_is_listed_in_any_order(pages: list[Twin]) -> None:
-    found = twins(pages)
-    assert twins(reversed(pages)) == found
-    left = [page for page in pages if page.id not in found]
-    assert twins(left) == {}, "applied again"
-    assert {page.group for page in left} == {page.group for page in pages}
-    assert set(found.values()) <= {page.url for page in left}
-
-
-@given(st.lists(pattern_rows, max_size=6).filter(distinct), st.data())
-def test_pages_of_closed_patterns_repeat_others_in_any_order(
-    pages: list[Patterned], data: st.DataObject
-) -> None:
-    found = repeats(pages)
-    assert repeats(data.draw(st.permutations(pages))) == found
-    assert all(page.closed == 1 for page in pages if page.id in found)
-    stopped = data.draw(st.sets(st.sampled_from(sorted(found)))) if found else set()
-    left = [page for page in pages if page.id not in stopped]
-    rest = repeats(left)
-    assert {**rest, **{number: found[number] for number in stopped}} == found, (
-        "killed after any write, and applied again"
-    )
-
-
 pairs = st.builds(
     SortOrder,
     st.integers(1, 6),
@@ -293,3 +285,28 @@ def test_sort_orders_have_the_shortest_base_that_is_proven(
             if pair.id == number and (not pair.sorting or (pair.host, pair.sorting) in proven)
         ]
         assert base == min(own, key=lambda pair: pair.place).base
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "again"),
+    [
+        ({}, {"timeout": 9.0}, set()),
+        ({"timeout": 5.0, "max-body": 7}, {"timeout": 5.0, "max-body": 7}, set()),
+        ({"timeout": 5.0, "max-body": 7}, {"timeout": 4.0, "max-body": 6}, set()),
+        (
+            {"timeout": 5.0, "max-body": 7},
+            {"timeout": 6.0, "max-body": 6},
+            {"failed:timeout", "kept:timeout"},
+        ),
+        ({"max-redirects": 5}, {"max-redirects": 6}, {"failed:redirects", "kept:redirects"}),
+    ],
+)
+def test_failures_that_a_larger_limit_may_avert_are_asked_again(
+    before: dict[str, float], now: dict[str, float], again: set[str]
+) -> None:
+    assert averted(before, now) == again
+
+
+def test_limits_are_settings_that_are_numbers() -> None:
+    defaults = {key.name: key.default for key in keys()}
+    assert all(isinstance(defaults[name], int | float) for name in AVERTED)

@@ -9,11 +9,11 @@ from crawler.model.trap import SAYS, Trap
 from crawler.parse.url import Url
 from crawler.rules.traps import (
     DEEPEST,
-    FIRST_BATCH,
     MAX_REPORTED,
+    SAMPLE,
+    Sampling,
     Traps,
     calendar_of,
-    due,
     obvious,
     pattern_of,
 )
@@ -109,16 +109,7 @@ def test_pages_of_a_calendar_are_recognised(path: str, pattern: str | None) -> N
     ],
 )
 def test_the_pattern_of_a_query_is_its_set_of_parameter_names(path: str, pattern: str) -> None:
-    assert pattern_of(SITE + path) == Pattern("query", SITE + pattern, SITE + "/a?…")
-
-
-def test_calendars_of_an_origin_are_one_family() -> None:
-    families = {
-        found.family
-        for path in ("/cal/2026/11", "/e?date=20261105", "/month/2026-03")
-        if (found := pattern_of(SITE + path)) and found.kind == "calendar"
-    }
-    assert families == {f"calendars of {SITE}"}
+    assert pattern_of(SITE + path) == Pattern("query", SITE + pattern)
 
 
 def test_most_urls_have_no_pattern() -> None:
@@ -126,9 +117,32 @@ def test_most_urls_have_no_pattern() -> None:
     assert Traps(["query"]).pattern(Url(SITE + "/a?b=1")) is None, "what is allowed waits for no round"
 
 
-def test_a_batch_must_bring_more_than_one_new_page() -> None:
-    assert due(FIRST_BATCH) == 3
-    assert all(due(2 * size) > due(size) for size in range(FIRST_BATCH, 10 * FIRST_BATCH))
+def test_two_samples_without_new_contents_close_a_pattern() -> None:
+    first = Sampling()
+    assert first.after(1) == Sampling(SAMPLE, 1), "the first page of any pattern is new"
+    assert first.after(2) == Sampling(SAMPLE, 0, proven=True)
+    assert first.after(SAMPLE) == Sampling(2 * SAMPLE, 0, proven=True)
+    assert first.after(1).after(0).is_closed
+    assert not first.after(1).after(1).after(0).is_closed
+
+
+@given(st.lists(st.integers(0, 400), max_size=60))
+def test_a_pattern_costs_at_most_forty_requests_per_content(news: list[int]) -> None:
+    sampling, asked, brought = Sampling(), 0, 0
+    for new in news:
+        if sampling.is_closed:
+            break
+        brought += min(new, sampling.size)
+        asked += sampling.size
+        sampling = sampling.after(min(new, sampling.size))
+    assert asked <= 2 * SAMPLE * (brought + 1)
+
+
+def test_a_pattern_of_new_pages_is_read_in_few_samples() -> None:
+    sampling, asked = Sampling(), 0
+    for _ in range(10):
+        asked, sampling = asked + sampling.size, sampling.after(sampling.size)
+    assert asked > 20_000
 
 
 def test_traps_are_reported_once_and_up_to_a_limit() -> None:
@@ -142,7 +156,9 @@ def test_traps_are_reported_once_and_up_to_a_limit() -> None:
 def test_a_trap_names_the_flag_that_allows_it() -> None:
     for kind in SAYS:
         words = str(Trap(kind, "pattern", "example"))
-        assert words.endswith(f"(--allow-trap {kind} crawls it)" if kind != "links" else "as in example")
+        assert words.endswith(
+            f"(--allow-trap {kind} crawls it)" if kind not in {"links", "repeats"} else "as in example"
+        )
 
 
 @given(st.text(max_size=60), st.integers(0, 5_000))

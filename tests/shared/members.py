@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +75,11 @@ class Member:
         assert self._code is not None
         return self._code
 
+    def kill(self) -> None:
+        """Unless it has left by itself meanwhile."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
     @property
     def said(self) -> str:
         return self.out.read_text()
@@ -109,7 +114,7 @@ class Crew:
     def leave(self) -> None:
         for member in self._started:
             if member.poll() is None:
-                os.kill(member.pid, signal.SIGKILL)
+                member.kill()
         self._parent.communicate()
         self._errors.close()
 

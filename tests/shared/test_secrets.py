@@ -70,7 +70,7 @@ def test_what_is_secret_of_the_address_appears_nowhere(site: Origin, members: Cr
         ["crawl", *common, "-o", str(out), "-v", "--retries", "0", "--max-shrink", "0", *reports],
         ["crawl", *common, "-o", str(out), "-v", "--log-format", "json", "--retries", "0"],
         ["crawl", *common, "-o", str(out), "--max-pages", "1"],
-        ["status", *common], ["status", *common, "--log-format", "json"],
+        ["status", *common], ["status", *common, "--format", "json"],
         ["explain", url, "--state", state], ["list", "pages", *common[1:]], ["list", "runs", *common[1:]],
         ["report", *common[1:]], ["report", *common[1:], "-o", str(out / "later.html")],
         ["export", *common[1:], "-o", str(tmp_path / "again")], ["diff", str(out), "--state", state],

@@ -73,11 +73,15 @@ def test_files_folders_and_forms_can_be_mixed(run: Run, tmp_path: Path) -> None:
     )
 
 
-def test_json_is_one_object_per_line(run: Run, tmp_path: Path) -> None:
+def test_changes_as_json(run: Run, tmp_path: Path) -> None:
     put(tmp_path / "old", {"a": None})
     put(tmp_path / "new", {"b": None})
-    _, out, _ = run("diff", "old", "new", "--format", "json")
+    _, out, _ = run("diff", "old", "new", "--format", "jsonl")
     removed, added, totals = map(json.loads, out)
+    _, out, _ = run("diff", "old", "new", "--format", "json")
+    assert json.loads("".join(out)) == {"changes": [removed, added], **totals}
+    _, out, _ = run("diff", "old", "old", "--format", "json")
+    assert json.loads("".join(out))["changes"] == []
     assert removed == {"change": "removed", "url": f"{SITE}/a", "old": None, "new": None, "reason": None}
     assert added["change"] == "added"
     assert totals == {"totals": {"old": 1, "new": 1, "added": 1, "removed": 1, "changed": 0}}

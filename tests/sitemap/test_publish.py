@@ -221,7 +221,7 @@ async def test_files_that_cannot_be_counted_need_force(tmp_path: Path, damage: s
     BROKEN[damage](tmp_path)
     before = contents(tmp_path)
     with pytest.raises(
-        PublishRefused, match=r"It is unknown how many.*the old files are kept\. --force publishes"
+        PublishRefused, match=r"It is unknown how many.*the old files are kept\. --max-shrink 100% publishes"
     ):
         await put(tmp_path, 10, max_urls=4)
     assert contents(tmp_path) == before
@@ -263,7 +263,7 @@ async def test_an_invalid_sitemap_is_never_published(tmp_path: Path, monkeypatch
     async def dated() -> AsyncIterator[Sequence[Entry]]:
         yield [Entry(Url(f"{SITE}/a"), datetime(2024, 1, 1, tzinfo=UTC))]
 
-    settings = Settings(output=Output(output=str(tmp_path)), guard=Guard(max_shrink=1.0))
+    settings = Settings(output=Output(output=str(tmp_path)), guard=Guard(max_shrink=1.0, max_removed=1.0))
     with pytest.raises(
         PublishRefused, match=r"not valid \(sitemap.xml.gz, line 3: is not a W3C datetime: yesterday\)"
     ):
@@ -453,7 +453,7 @@ async def publish_these(folder: Path, numbers: Iterable[int], **chosen: Any) -> 
         yield [Entry(Url(url)) for url in urls_of(numbers)]
 
     output = Output(**{"output": str(folder), "max_urls": 16, "gzip": False, **chosen})
-    settings = Settings(output=output, guard=Guard(max_shrink=1.0))
+    settings = Settings(output=output, guard=Guard(max_shrink=1.0, max_removed=1.0))
     await publish(found(), settings, CrawlToPublish(SITE, CrawlResult(True, {}, {}), "1"))
 
 

@@ -1,6 +1,9 @@
 """The publish guard: a bad crawl does not replace a good sitemap, and an ordinary one is not held up."""
 
 import json
+import random
+import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.errors import PublishRefused
-from crawler.model.outcome import Failed, code
-from crawler.model.reasons import Cause, Why
+from crawler.model.reasons import Why
+from crawler.model.survey import Failures, SiteHealth
+from crawler.rules.failures import FailedUrl, is_ill, weigh
 from crawler.settings.sections import Guard
-from crawler.sitemap.publish.guard import CrawlResult, EarlierPublications, check, failures
+from crawler.sitemap.publish.difference import Difference
+from crawler.sitemap.publish.guard import CrawlResult, EarlierPublications, check
+from crawler.sitemap.publish.identity import SitemapIdentity
 from tests.engine.test_crawl import published, settings
 from tests.rules.test_keep_failing import WHEN, Nights
 from tests.rules.test_keep_failing import nights as nights  # noqa: PLC0414 - a fixture
@@ -22,16 +29,24 @@ from tests.sitemap.test_publish import put
 pytestmark = pytest.mark.anyio
 
 
+WELL = SiteHealth(5, 5)
+ILL = SiteHealth(5, 1, ["https://example.com/1 (answered 503)"] * 4)
+
+
 def refusal(
     outcomes: dict[str, int],
     published: dict[str, int] | None = None,
     before: EarlierPublications = EarlierPublications(),  # noqa: B008 - frozen
+    health: SiteHealth | None = ILL,
     **chosen: Any,
 ) -> str:
     """The refusal of the guard; empty if it allows publication."""
     urls = sum(count for outcome, count in outcomes.items() if outcome.startswith(("listed", "kept")))
+    failed = {code: count for code, count in outcomes.items() if code.startswith("failed:")}
+    failed.pop("failed:not-found", None)
+    result = CrawlResult(True, outcomes, published or {}, failures=Failures(failed, failed), health=health)
     try:
-        check(Guard(**chosen), urls, before, CrawlResult(True, outcomes, published or {}))
+        check(Guard(**chosen), urls, before, result)
     except PublishRefused as refused:
         return str(refused)
     return ""
@@ -48,25 +63,158 @@ def refusal(
         ({"listed": 70, "failed:redirect-loop": 30}, "30 failed:redirect-loop"),
         ({"listed": 75, "failed:not-found": 25}, ""),
         ({"listed": 51, "failed:not-found": 49, "failed:server-error": 10}, ""),
-        ({"listed": 30, "failed:not-found": 271}, "271 failed:not-found"),
+        ({"listed": 30, "failed:not-found": 271}, ""),
         ({"listed": 2, "failed:server-error": 4}, ""),
         ({"listed": 60, "failed:dns": 20, "unlisted:noindex": 19, "moved": 1}, ""),
         ({"listed": 60, "failed:dns": 20, "unlisted:offsite": 900, "unlisted:robots": 900}, "Of 80 fetched pages"),
         ({"listed": 10, "kept:server-error": 90}, ""),
     ],
 )  # fmt: skip
-def test_too_many_failures_are_refused(outcomes: dict[str, int], said: str) -> None:
+def test_many_failures_are_refused_if_the_site_is_ill(outcomes: dict[str, int], said: str) -> None:
     assert said in refusal(outcomes)
-    assert bool(said) == bool(refusal(outcomes))
+    assert bool(said) == bool(refusal(outcomes)) == bool(refusal(outcomes, health=None))
+    assert not refusal(outcomes, health=WELL)
     assert not refusal(outcomes, force=True)
     assert not refusal(outcomes, max_failed=1.0)
 
 
-@given(st.dictionaries(st.sampled_from(list(Cause)), st.integers(1, 50)), st.integers(1, 500))
-def test_pages_not_found_do_not_count_while_most_pages_answer(counts: dict[Cause, int], listed: int) -> None:
-    outcomes = {code(Failed(cause)): count for cause, count in counts.items()} | {"listed": listed}
-    dead = outcomes.get("failed:not-found", 0)
-    assert ("failed:not-found" in failures(outcomes)) == (2 * dead > sum(outcomes.values()))
+def test_the_refusal_says_which_pages_do_not_answer() -> None:
+    said = refusal({"listed": 30, "failed:forbidden": 271})
+    assert "of 5 pages that had answered, 4 do not any more: https://example.com/1 (answered 503)" in said
+    assert "Crawl again when it works." in said
+    assert "--force" not in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "passing", "ill"),
+    [
+        (5, 5, 1_000, False), (5, 4, 1_000, False), (5, 3, 5, True), (5, 0, 5, True), (0, 0, 5, True),
+        (4, 4, 16, False), (4, 4, 17, True), (1, 1, 4, False), (1, 1, 5, True), (3, 2, 5, True),
+    ],
+)  # fmt: skip
+def test_few_pages_vouch_for_few_failures(asked: int, answered: int, passing: int, ill: bool) -> None:
+    weights = {"failed:server-error": passing}
+    assert is_ill(SiteHealth(asked, answered), Failures(weights, weights)) is ill
+    places = {"failed:forbidden": 1_000}
+    assert not is_ill(SiteHealth(1, 1), Failures(places, places))
+
+
+URLS = st.builds("https://example.com/{}/{}".format, st.sampled_from("abc"), st.integers(0, 99))
+FAILED = st.builds(
+    FailedUrl,
+    st.sampled_from(["failed:forbidden", "failed:not-found", "failed:server-error"]),
+    URLS,
+    st.one_of(st.none(), st.integers(1, 3)),
+    st.booleans(),
+    st.booleans(),
+)
+
+
+@given(st.lists(FAILED), st.randoms())
+def test_failures_weigh_the_same_in_any_order(failed: list[FailedUrl], order: random.Random) -> None:
+    shuffled = failed.copy()
+    order.shuffle(shuffled)
+    assert weigh(failed) == weigh(shuffled)
+    found = weigh(failed)
+    assert sum(found.weights.values()) <= sum(found.counts.values()) <= len(failed)
+
+
+@given(st.integers(1, 500), st.sampled_from(["failed:forbidden", "failed:server-error"]))
+def test_links_posted_on_one_page_weigh_one(count: int, outcome: str) -> None:
+    posted = [FailedUrl(outcome, f"https://example.com/x/{n}?a=/b", 7, False, False) for n in range(count)]
+    assert weigh(posted).weights == {outcome: 1}
+    assert weigh([one._replace(is_published=True) for one in posted]).weights == {outcome: count}
+    assert weigh([one._replace(is_seed=True) for one in posted]).weights == {outcome: count}
+    assert not weigh([one._replace(outcome="failed:not-found") for one in posted]).counts
+
+
+def test_a_wide_removal_is_refused_whatever_takes_its_place() -> None:
+    def said(before: int, removed: int, **chosen: Any) -> str:
+        found = Difference(before, removed, removed, 0, ("example.com/old",))
+        return refusal({"listed": 100}, before=EarlierPublications(100, difference=found), **chosen)
+
+    assert "Of 41 published URLs, 40 would no longer be listed (98%, such as example.com/old)" in said(41, 40)
+    assert "--max-removed is 50%; the old files are kept." in said(41, 40)
+    assert "--max-removed 100% publishes it this once" in said(41, 40)
+    assert "--force" not in said(41, 40)
+    refused = [(100, 51), (10, 6), (9, 5), (4, 4), (2, 2)]
+    passing = [(100, 50), (10, 5), (8, 4), (5, 4), (2, 1), (1, 1), (0, 0)]
+    assert all(said(*counts) for counts in refused)
+    assert not any(said(*counts) for counts in passing)
+    assert not said(41, 40, max_removed=1.0)
+    assert [bool(said(100, removed, max_removed=0.0)) for removed in (0, 4, 5)] == [False, False, True]
+    assert [bool(said(pages, pages, max_removed=0.0)) for pages in (1, 2, 3)] == [False, True, True]
+    assert not said(41, 40, force=True)
+
+
+@given(st.integers(10, 2_000), st.integers(0, 99))
+def test_exactly_the_limit_is_allowed_and_one_more_is_not(total: int, percent: int) -> None:
+    """Also where the share has no exact binary fraction, such as 29% and 58%."""
+    most, share = total * percent // 100, percent / 100
+    for gone, is_refused in ((most, False), (most + 1, True)):
+        left, is_counted = total - gone, gone >= 5
+        removal = EarlierPublications(total, difference=Difference(total, gone, gone))
+        assert bool(refusal({"listed": total}, before=removal, max_removed=share)) == (
+            is_refused and is_counted
+        )
+        if left:
+            shrunk = EarlierPublications(total)
+            assert bool(refusal({"listed": left}, before=shrunk, max_shrink=share)) == is_refused
+        verdicts = {"listed": left, "unlisted:noindex": gone}
+        assert bool(refusal({"listed": total}, verdicts, max_verdict_change=share)) == is_refused
+
+
+def test_a_refusal_names_its_flags_and_changed_settings() -> None:
+    old, new = (
+        SitemapIdentity(["a.com"], settings={"--exclude": "1"}),
+        SitemapIdentity(["a.com"], settings={"--include": "2"}),
+    )
+    before = EarlierPublications(100, identity=old, difference=Difference(100, 0, 90))
+    with pytest.raises(PublishRefused) as refused:
+        check(Guard(), 10, before, CrawlResult(True, {"listed": 10}, {}, identity=new))
+    said = str(refused.value)
+    assert "Since the last publication, --exclude and --include changed." in said
+    assert "--max-shrink 100% --max-removed 100% publishes it this once." in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "other"),
+    [
+        (SitemapIdentity(["a.com"]), SitemapIdentity(["a.com"]), ""),
+        (SitemapIdentity(["a.com"]), SitemapIdentity(["b.com"]), "is of a.com, and this crawl is of b.com"),
+        (SitemapIdentity(["a.com", "b.com"]), SitemapIdentity(["b.com", "c.com"]), ""),
+        (SitemapIdentity(["a.com:8080"]), SitemapIdentity(["a.com:8081"]), "is of a.com:8080"),
+        (SitemapIdentity(["a.com"], "path", ["a.com/a/"]), SitemapIdentity(["a.com"], "path", ["a.com/a/"]), ""),
+        (SitemapIdentity(["a.com"], "path", ["a.com/a/"]), SitemapIdentity(["a.com"], "path", ["a.com/b/"]), "only of a.com/b/"),
+        (SitemapIdentity(["a.com"], "path", ["a.com/a/b/"]), SitemapIdentity(["a.com"], "path", ["a.com/a/"]), ""),
+        (SitemapIdentity(["a.com"], "path", ["a.com/a/"]), SitemapIdentity(["a.com"]), "is of a.com/a/ (--scope path), and this crawl is of a.com (--scope host)"),
+        (SitemapIdentity(["a.com"]), SitemapIdentity(["a.com"], "path", ["a.com/a/"]), "this crawl is of a.com/a/ (--scope path)"),
+        (SitemapIdentity(["a.com"]), SitemapIdentity(["a.com"], "subdomains"), "(--scope subdomains)"),
+    ],
+)  # fmt: skip
+def test_another_site_is_not_replaced_even_with_force(
+    old: SitemapIdentity, new: SitemapIdentity, other: str
+) -> None:
+    assert other in old.differs_from(new)
+    assert bool(other) == bool(old.differs_from(new))
+    known = SitemapIdentity.read(json.loads(json.dumps(old.facts())))
+    assert known
+    assert known.facts() == old.facts()
+    with pytest.raises(PublishRefused) if other else nullcontext() as refused:
+        check(
+            Guard(force=True),
+            10,
+            EarlierPublications(10, identity=old),
+            CrawlResult(True, {"listed": 10}, {}, identity=new),
+        )
+    assert not other or "--force" not in str(refused and refused.value)
+
+
+@pytest.mark.parametrize(
+    "damage", [None, 3, [], {}, {"sites": "a"}, {"sites": [1], "folders": [], "settings": {}}]
+)
+def test_a_damaged_identity_is_none(damage: object) -> None:
+    assert SitemapIdentity.read(damage) is None
 
 
 @pytest.mark.parametrize("verdict", [Why.NOINDEX, Why.CANONICAL, Why.EMPTY, Why.SOFT_404, Why.TYPE])
@@ -199,17 +347,57 @@ async def test_a_sitemap_overwritten_by_another_program_is_counted(tmp_path: Pat
         await put(tmp_path, 30)
 
 
-@pytest.mark.slow
-async def test_a_first_crawl_with_mostly_failures_publishes_nothing(tmp_path: Path) -> None:
-    site = Site()
-    site.page("/", links=[f"/{number}" for number in range(300)])
-    for number in range(300):
-        site.page(f"/{number}", status=200 if number < 29 else 403)
-    with (
-        site.serve() as origin,
-        pytest.raises(PublishRefused, match=r"Of 301 fetched pages, 271 failed \(90%"),
-    ):
-        await published(settings(origin, tmp_path))
+class Posted:
+    """A site of good pages, and links on one page that a stranger may write on."""
+
+    def __init__(self, good: int, bad: int, status: int, path: str) -> None:
+        self.site = Site()
+        self.site.page("/", links=[f"/{n}" for n in range(good - 1)] + [path.format(n) for n in range(bad)])
+        for number in range(good - 1):
+            self.site.page(f"/{number}")
+        for number in range(bad):
+            self.site.page(path.format(number), status=status)
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("good", "bad", "status", "path"),
+    [
+        (101, 30, 403, "/private/{}"), (101, 40, 500, "/broken-{}/x"), (101, 150, 404, "/none/{}"),
+        (30, 271, 403, "/members/{}"), (6, 60, 500, "/at/{}/x"), (101, 200, 404, "/{}/rel/a.html"),
+    ],
+)  # fmt: skip
+async def test_failing_places_do_not_stop_a_publication(
+    tmp_path: Path, good: int, bad: int, status: int, path: str
+) -> None:
+    posted = Posted(good, bad, status, path)
+    with posted.site.serve() as origin:
+        for _ in range(2):
+            listed = await published(settings(origin, tmp_path, state=str(tmp_path / "s.db")))
+            assert len(listed) == good
+
+
+@pytest.mark.system
+async def test_a_site_that_stops_answering_is_refused(tmp_path: Path) -> None:
+    """A firewall that lets 29 pages through: they do not answer any more either."""
+    posted = Posted(30, 270, 403, "/members/{}")
+
+    def blocked() -> None:
+        for path in ["/", *(f"/{number}" for number in range(29))]:
+            posted.site.page(path, status=403)
+
+    with posted.site.serve() as origin:
+        async with open_job(settings(origin, tmp_path)) as job:
+            await job.crawl()
+            blocked()
+            with pytest.raises(
+                PublishRefused, match="of 5 pages that had answered, 5 do not any more"
+            ) as refused:
+                await job.publish()
+    assert "Of 300 fetched pages, 270 failed (90%" in str(refused.value)
+    assert re.search(
+        r"For example: http\S+/members/\d+, http\S+/members/\d+, http\S+/members/\d+\.$", str(refused.value)
+    )
     assert not (tmp_path / "out/sitemap.xml.gz").exists()
 
 
@@ -226,7 +414,7 @@ async def test_a_site_that_turns_noindex_by_mistake_is_refused(nights: Nights, h
     for number in range(3):
         nights.page(f"/{number}", head=head, lastmod=WHEN.replace(day=2))
     with pytest.raises(
-        PublishRefused, match=rf"Of 8 published pages, 3 would no longer .*{said}.*--max-verdict-change"
+        PublishRefused, match=rf"Of 8 published pages, 3 would no longer .*{said}.*guard.max_verdict_change"
     ):
         await nights.night()
     await nights.night(max_verdict_change=0.5)

@@ -3,6 +3,7 @@
 Against the library's store in memory, which honours conditions; `test_s3.py` asks a server.
 """
 
+import asyncio
 import gzip
 import hashlib
 import itertools
@@ -110,7 +111,7 @@ async def put(numbers: Iterable[int] = range(3), **chosen: Any) -> Published:
         return {name: chosen.pop(name) for name in list(chosen) if name in section.__dataclass_fields__}  # type: ignore[attr-defined]
 
     guard, output = (
-        Guard(**{"max_shrink": 1.0, **of(Guard)}),
+        Guard(**{"max_shrink": 1.0, "max_removed": 1.0, **of(Guard)}),
         Output(**{"output": PLACE, "max_urls": 16, **of(Output)}),
     )
     return await publish(
@@ -614,8 +615,9 @@ async def test_conditions_of_google_are_generations(monkeypatch: pytest.MonkeyPa
         url = parsed(place)
         assert url
         for version in (None, object_store.ObjectVersion(version="5")):
+            store = object_store.connect(url, 60.0)
             with pytest.raises(object_store.Changed):
-                object_store.connect(url).put_if("manifest.json", b"{}", version)
+                await anyio.to_thread.run_sync(store.put_if, "manifest.json", b"{}", version)
 
 
 # -- stores that cannot be used --------------------------------------------------------------------------------
@@ -628,12 +630,12 @@ async def test_a_store_that_ignores_conditions_is_refused(
     if not first:
         await put(EVEN)
     before = {name: bucket[name] for name in bucket}
-    real = obstore.put
+    real = obstore.put_async
 
-    def careless(*words: Any, **more: Any) -> Any:
-        return real(*words, **more | {"mode": None})
+    async def careless(*words: Any, **more: Any) -> Any:
+        return await real(*words, **more | {"mode": None})
 
-    monkeypatch.setattr(obstore, "put", careless)
+    monkeypatch.setattr(obstore, "put_async", careless)
     for call in (lambda: check_output(Output(output=PLACE)), lambda: put(range(40))):
         with pytest.raises(
             OutputError,
@@ -655,11 +657,32 @@ async def test_the_check_before_a_crawl_changes_nothing(bucket: Bucket) -> None:
 async def test_a_publication_that_takes_too_long_ends(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    times = iter(range(0, 10_000, 400))
-    monkeypatch.setattr(upload, "monotonic", lambda: float(next(times)))
+    """The time of all requests together counts."""
+    times = itertools.count(0, 40)
+    monkeypatch.setattr(object_store, "monotonic", lambda: float(next(times)))
     with pytest.raises(OutputError, match=r"it took longer than 10m \(--publish-timeout\); the old"):
         await put(EVEN)
     assert bucket.locs() == []
+
+
+@pytest.mark.parametrize("request_", ["get_async", "put_async"])
+async def test_a_store_that_never_answers_delays_nothing(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, request_: str
+) -> None:
+    async def never(*_: Any, **__: Any) -> None:
+        await asyncio.Event().wait()
+
+    await put(EVEN)
+    before = bucket.locs()
+    monkeypatch.setattr(obstore, request_, never)
+    for call in (
+        lambda: check_output(Output(output=PLACE, publish_timeout=0.01)),
+        lambda: put(publish_timeout=0.01),
+    ):
+        with pytest.raises(OutputError, match=r"it took longer than 0.01s \(--publish-timeout\); the old"):
+            await call()
+    monkeypatch.undo()
+    assert bucket.locs() == before
 
 
 @pytest.mark.parametrize(
@@ -696,13 +719,13 @@ def answer(status: int, code: str) -> str:
         (Exception(answer(404, "NoSuchBucket")), "there is no such bucket"),
         (Exception(answer(301, "PermanentRedirect")), "the bucket is in another region (301 PermanentRedirect): set AWS_REGION"),
         (Exception(answer(501, "NotImplemented")), "the store does not support what is needed (conditional puts)"),
-        (Exception(answer(503, "SlowDown")), "the store answered 503 SlowDown, also when asked again"),
+        (Exception(answer(503, "SlowDown")), "the store answered 503 SlowDown"),
         (Exception("Error performing PUT http://169.254.169.254/latest/api/token - HTTP error"), "there are no valid credentials in the environment: set AWS_ACCESS_KEY_ID"),
         (Exception("kind: Timeout, https://x.test/?sig=secret"), "the store did not answer within 1m"),
         (Exception("kind: Connect, https://x.test/?sig=secret"), "the store cannot be reached"),
         (Exception("HTTP error: builder error http://secret"), "the address of the store is not valid"),
         (Exception("invalid XML: secret"), "the answer of the store was not understood"),
-        (Exception("<Code>secret=+/</Code> status code: 500"), "the store answered 500, also when asked again"),
+        (Exception("<Code>secret=+/</Code> status code: 500"), "the store answered 500"),
     ],
 )  # fmt: skip
 def test_the_reason_of_a_failure(error: Exception, said: str) -> None:
@@ -737,10 +760,10 @@ def test_an_environment_that_cannot_be_used(
         monkeypatch.setenv(name, value)
     url = ObjectUrl(scheme, "bucket")
     if not said:
-        object_store.connect(url)
+        object_store.connect(url, 60.0)
         return
     with pytest.raises(ConfigError, match=said) as raised:
-        object_store.connect(url)
+        object_store.connect(url, 60.0)
     assert "secret" not in str(raised.value)
 
 
@@ -751,4 +774,15 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         ConfigError, match=r"--output s3:// needs the cloud extra: pip install 'sitemap-crawler\[cloud\]'"
     ):
-        object_store.connect(url)
+        object_store.connect(url, 60.0)
+
+
+async def test_what_leaves_is_counted_in_the_objects(bucket: Bucket) -> None:
+    done = await put(EVEN)
+    assert (done.added, done.removed) == (48, 0)
+    done = await put({*EVEN} - {40} | {41})
+    assert (done.added, done.removed, done.changed) == (1, 1, 0)
+    before = bucket.etags()
+    with pytest.raises(PublishRefused, match="Of 48 published URLs, 47 would no longer be listed"):
+        await put({number + 1 for number in EVEN}, max_removed=0.5)
+    assert bucket.etags() == before

@@ -435,9 +435,10 @@ def test_urls_are_fetched_and_index_is_followed_on_its_host(run: Run) -> None:
 
 def test_findings_as_json(run: Run, tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(entry("<loc>x\x1b[31m</loc>".replace("\x1b", "")))
-    code, out, _ = run("s.xml", "--format", "json")
+    code, out, _ = run("s.xml", "--format", "jsonl")
     assert code == 8
     first, totals = map(json.loads, out)
+    assert json.loads("".join(run("s.xml", "--format", "json")[1])) == {"findings": [first], **totals}
     assert first == {
         "place": "s.xml", "line": 2, "severity": "error", "code": "loc-invalid",
         "says": "is not an absolute http(s) URL: x[31m",

@@ -23,11 +23,10 @@ from crawler.engine.crawl import Ending
 from crawler.errors import ConfigError
 from crawler.model import serialise
 from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
-from crawler.model.lease import Lease, Prior
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.settlement import Unvisited, Verdict, VisitResult, WhyUnvisited
-from crawler.model.visit import Links, Visit
+from crawler.model.visit import Lease, Links, Prior, Visit
 from crawler.parse.url import Url, host, origin
 from crawler.settings.sections import Settings
 from crawler.workers import messages
@@ -54,6 +53,7 @@ FACTS = Facts(
     AT,
     True,
     AT,
+    "89ab",
     "0123",
     "4567",
     Url("http://a.example/b.html"),
@@ -195,8 +195,10 @@ class Unpaced:
         self.said.append(("slot", origin))
         return 0.0
 
-    async def slow(self, origin: str, until: float) -> None:
+    async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
+        is_first = "slow" not in dict(self.said)
         self.said.append(("slow", f"{origin} {until}"))
+        return is_first or not once
 
     async def turn(self, origin: str, at: float) -> None:
         self.said.append(("turn", f"{origin} {at}"))
@@ -242,6 +244,7 @@ while True:
         lambda wait: at.said.append(("throttled", wait)),
         lambda name, _: at.said.append(("session", name)),
         at.ended,
+        repeated=lambda *told: at.said.append(("repeated", told)),
     )
     return WorkerPool(Settings(), size, parts, command=[sys.executable, str(file)], stuck=stuck)  # fmt: skip
 
@@ -437,12 +440,28 @@ async def test_workers_request_slots_and_report_throttling(tmp_path: Path) -> No
     ]
 
 
+async def test_the_first_refusal_pauses_a_host_once_for_all_workers(tmp_path: Path) -> None:
+    """Each worker takes the first refusal that it sees for that of the host."""
+    main = Unpaced()
+    refused = "say(['PauseHost', 'http://x.example', 5, True]), say(['SlotWanted', 9, 'http://x.example'])"
+    told = "[next_message()[0] for _ in range(2 if 'first' in url else 1)]"
+    body = f"{refused}, (folder / 'told').write_text(str({told})), visited(number)"
+    for path, expected in (("first", ["PauseHost", "GrantSlot"]), ("second", ["GrantSlot"])):
+        assert await visit_all(pool_of(tmp_path, body, 1, main), path) == {path: Listed()}
+        assert sorted(json.loads((tmp_path / "told").read_text().replace("'", '"')), reverse=True) == expected
+
+
+async def test_retries_of_workers_are_told(tmp_path: Path) -> None:
+    main = Unpaced()
+    body = "(say(['Repeated', url, 'status 503', 2]), visited(number))"
+    assert await visit_all(pool_of(tmp_path, body, 1, main), "a") == {"a": Listed()}
+    assert main.said == [("repeated", (URL + "a", "status 503", 2))]
+
+
 async def test_pause_of_host_is_shared_with_other_workers(tmp_path: Path) -> None:
     main = Unpaced()
     reports = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['PauseHost', 'http://x.example', 5])"
-    receives = (
-        "(folder / 'waits').touch(), next_message() == ['PauseHost', 'http://x.example', 5] or sys.exit()"
-    )
+    receives = "(folder / 'waits').touch(), next_message() == ['PauseHost', 'http://x.example', 5, False] or sys.exit()"
     body = f"({reports}) if 'reports' in url else ({receives}); visited(number)"
     both = {"reports": Listed(), "receives": Listed()}
     assert await visit_all(pool_of(tmp_path, body, 2, main), *both) == both
@@ -476,7 +495,7 @@ async def test_output_does_not_depend_on_number_of_processes(branching: Origin, 
 async def test_max_pages_is_exact_with_workers(branching: Origin, tmp_path: Path) -> None:
     result = await crawl(branching, tmp_path, processes=3, max_pages=50, allow_partial=True)
     assert result.ending is Ending.LIMIT
-    assert len([asked for asked in branching.log if asked.path != "/robots.txt"]) == 50
+    assert len(branching.visits()) == 50
 
 
 async def test_no_new_requests_after_stop(tmp_path: Path) -> None:
@@ -501,7 +520,7 @@ async def test_no_new_requests_after_stop(tmp_path: Path) -> None:
             go_on.set()
         assert job.ending is Ending.STOPPED
         assert job.stats.exchanges == 1 + 4
-        assert len(here.log) == 2 + 4, "robots.txt, the start page, and the requests in flight"
+        assert len(here.visits()) == 1 + 4, "the start page, and the requests in flight"
         assert judge(here, await crawl(here, tmp_path, **chosen)) == [], "the rest is requested later, once"
 
 
@@ -549,10 +568,12 @@ async def test_rate_is_kept_with_late_responses(tmp_path: Path, turns: list[floa
 
 @pytest.mark.measured
 async def test_retries_and_second_run_work_with_workers(tmp_path: Path) -> None:
-    await check(sites.statuses(), tmp_path, processes=2)
+    result = await check(sites.statuses(), tmp_path / "statuses", processes=2)
+    assert "failed:crashed" not in result.balance.outcomes
     here = sites.dates()
     with serving(here):
-        runs = [await crawl(here, tmp_path, processes=2, state=str(tmp_path / "state.db")) for _ in range(2)]
+        chosen = {"processes": 2, "state": str(tmp_path / "state.db")}
+        runs = [await crawl(here, tmp_path / "dates", **chosen) for _ in range(2)]
     assert judge(here, runs[1]) == [
         f"{path} was asked for 2 times, more than 1" for path, right in here.expect.items() if right.most == 1
     ]
@@ -570,3 +591,11 @@ async def test_worker_processes_exit_with_crawl(branching: Origin, tmp_path: Pat
     for process in processes:
         with pytest.raises(ProcessLookupError):
             os.kill(process.pid, 0)
+
+
+def test_worker_knows_what_the_last_run_read_of_a_page() -> None:
+    facts = Facts(200, Validators('"e"'), digest="89ab", content="0123", watched="00ff2")
+    lease = Lease(1, 1, Visit(URL), prior=Prior(Listed(), facts))
+    message = msgspec.json.decode(msgspec.json.encode(VisitPage.of(1, lease)), type=VisitPage)
+    assert message.lease.prior == lease.prior
+    assert VisitPage.of(1, Lease(1, 1, Visit(URL))).lease.prior is None

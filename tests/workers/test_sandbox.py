@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,11 +15,11 @@ import pytest
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
 from crawler.parse.extract import Extract
-from crawler.parse.html import Page, PageSource
+from crawler.parse.html import PageSource, ParsedPage
 from crawler.parse.risk import PLAIN_BYTES
 from crawler.workers import sandbox
 from crawler.workers.sandbox import Sandbox
-from crawler.workers.sandbox_child import LARGE_TREE, ParsedPage
+from crawler.workers.sandbox_child import LARGE_TREE, PAGE_MEMORY, PageAnswer
 from crawler.workers.spawn import python
 from tests.waiting import eventually, tick
 
@@ -87,7 +88,7 @@ async def test_stalled_parse_times_out_without_blocking_event_loop(kind: str) ->
         good = await apart.read(PageSource(b"<a href=x>", URL))
         tasks.cancel_scope.cancel()
     assert stuck == Broken(Cause.PARSE, "the parser did not finish within 1 s")
-    assert isinstance(good, Page)
+    assert isinstance(good, ParsedPage)
     assert good.followed == ("x",)
     assert len(pulse) >= 3, "the event loop was blocked"
 
@@ -114,9 +115,9 @@ async def test_idle_child_is_killed_at_deadline(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows limits no processor time")
 async def test_cpu_time_limit_does_not_count_waiting(tmp_path: Path) -> None:
     """On a busy machine: the child waits before it answers."""
-    page = msgspec.json.encode(ParsedPage(Page(URL)))
+    page = msgspec.json.encode(PageAnswer(ParsedPage(URL)))
     async with Sandbox(script(tmp_path, f"time.sleep(2); say({page!r})"), deadline=1.0).running() as apart:
-        assert await apart.read(PageSource(b"", URL)) == Page(URL)
+        assert await apart.read(PageSource(b"", URL)) == ParsedPage(URL)
 
 
 async def test_page_that_crashes_parser_is_tried_three_times(tmp_path: Path) -> None:
@@ -129,11 +130,11 @@ async def test_page_that_crashes_parser_is_tried_three_times(tmp_path: Path) -> 
 
 
 async def test_one_child_parses_large_and_small_pages(tmp_path: Path) -> None:
-    page = msgspec.json.encode(ParsedPage(Page(URL)))
+    page = msgspec.json.encode(PageAnswer(ParsedPage(URL)))
     apart = Sandbox(script(tmp_path, f"say({page!r})"))
     async with apart.running():
         for size in (2 * LARGE_TREE, 1, 2 * LARGE_TREE):
-            assert await apart.read(PageSource(b"x" * size, URL)) == Page(URL)
+            assert await apart.read(PageSource(b"x" * size, URL)) == ParsedPage(URL)
     assert (tmp_path / "starts").read_text() == "x"
 
 
@@ -154,11 +155,11 @@ async def test_memory_of_large_page_is_returned() -> None:
 
 
 async def test_single_parser_crash_is_retried(tmp_path: Path) -> None:
-    page = msgspec.json.encode(ParsedPage(Page(URL, ("x",))))
+    page = msgspec.json.encode(PageAnswer(ParsedPage(URL, ("x",))))
     once = f"(os._exit(1) if (folder / 'starts').read_text() == 'x' else None); say({page!r})"
     apart = Sandbox(script(tmp_path, once))
     async with apart.running():
-        assert await apart.read(PageSource(b"", URL)) == Page(URL, ("x",))
+        assert await apart.read(PageSource(b"", URL)) == ParsedPage(URL, ("x",))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +169,7 @@ async def test_single_parser_crash_is_retried(tmp_path: Path) -> None:
         "say(b'{}')",
         "say(b'[1]')",
         "send(b'\\xff' * 8)",
-        'say(b\'{"type": "ParsedPage", "page": [1, 3]}\')',
+        'say(b\'{"type": "PageAnswer", "page": [1, 3]}\')',
     ],
 )
 async def test_malformed_child_message_counts_as_crash(said: str, tmp_path: Path) -> None:
@@ -206,18 +207,58 @@ async def test_out_of_memory_in_parser_fails_the_page() -> None:
     assert said.cause is Cause.CRASHED or said.detail.startswith("the parser failed")
 
 
+CRAFTED = """
+import anyio, resource, sys
+from crawler.parse.html import PageSource
+from crawler.workers.sandbox import Sandbox
+
+opened = "".join(f"<b {number}>" for number in range(3_000))
+closed = "".join(f"<i {number}>{sys.argv[1]}</b>" for number in range(3_000))
+
+
+async def main():
+    async with Sandbox(deadline=60.0).running() as apart:
+        print(await apart.read(PageSource((opened + closed).encode(), "http://site.example/")))
+        print(await apart.read(PageSource(b"<a href=/x>x</a>", "http://site.example/")))
+
+
+anyio.run(main)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is computed from /proc")
+@pytest.mark.parametrize("between", ["", "<p>"])
+def test_small_page_of_crafted_markup_does_not_take_a_gigabyte(between: str) -> None:
+    """Misnested formatting elements that differ from each other: 60 KB took the parser 1.5 GB."""
+    ran = subprocess.run([sys.executable, "-c", CRAFTED, between], capture_output=True, text=True, check=True)
+    crafted, plain, peak = ran.stdout.splitlines()
+    assert crafted.startswith("Broken(")
+    assert "followed=('/x',)" in plain
+    assert int(peak) * 1024 < PAGE_MEMORY + 60_000_000  # with the process itself
+
+
+@pytest.mark.parametrize("tag", ["<br>", "<li>x", "<a href=/{}>x</a>", "<div class=c>x</div>"])
+@pytest.mark.parametrize("size", [1_000_000, 10_000_000])
+async def test_dense_pages_are_read_within_the_limit_of_memory(tag: str, size: int) -> None:
+    body = "".join(tag.format(number) for number in range(size // len(tag)))
+    async with Sandbox(deadline=60.0).running() as apart:
+        said = await apart.read(PageSource(body.encode(), URL))
+    assert isinstance(said, ParsedPage)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc for open files")
 async def test_child_inherits_no_secrets_or_open_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SITEMAP_CRAWLER_HEADER", "Authorization: secret")
     monkeypatch.setenv("HTTPS_PROXY", "http://name:secret@proxy.example")
-    page = msgspec.json.encode(ParsedPage(Page(URL)))
+    page = msgspec.json.encode(PageAnswer(ParsedPage(URL)))
     told = "(folder / 'seen').write_text(json.dumps([dict(os.environ), [os.path.realpath(f) for f in pathlib.Path('/proc/self/fd').iterdir()]]))"
     with (tmp_path / "open").open("w") as ours:
         os.set_inheritable(ours.fileno(), True)
         async with Sandbox(script(tmp_path, f"{told}; say({page!r})")).running() as apart:
-            assert await apart.read(PageSource(b"", URL)) == Page(URL)
+            assert await apart.read(PageSource(b"", URL)) == ParsedPage(URL)
     environment, files = json.loads((tmp_path / "seen").read_text())
     assert "secret" not in str(environment)
     assert str(tmp_path / "open") not in files

@@ -20,8 +20,9 @@ from crawler.cli.interrupt import signalled
 from crawler.cli.output import suggested
 from crawler.cli.summary import STDOUT
 from crawler.errors import ConfigError, Exit
+from crawler.settings.after_run import Report
 from crawler.settings.object_url import is_object_url
-from crawler.settings.sections import Report, Settings
+from crawler.settings.sections import Settings
 
 PUBLIC = "https://lanterns.example"  # --publish-base: the port on loopback differs in each run
 LAST_WORDS = """\

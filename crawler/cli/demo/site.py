@@ -1,4 +1,5 @@
-"""A website declared in a few lines and served on loopback. For the demo and tests only.
+"""A website declared in a few lines and served on loopback. For the demo and tests only; `crawler.testing`
+serves one without a network.
 
     site = Site()
     site.page("/", links=["/a"])
@@ -17,19 +18,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from email.message import Message
 from email.utils import format_datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from typing import Any, ClassVar, TypedDict, Unpack
+
+from msgspec import Struct
 
 TLS_HANDSHAKE = b"\x16"  # the first byte of a connection (RFC 8446 5.1)
 
 Fields = Mapping[str, str] | Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class CannedResponse:
+class CannedResponse(Struct, frozen=True):
     """A response."""
 
     status: int = 200
@@ -40,8 +42,7 @@ class CannedResponse:
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedRequest:
+class LoggedRequest(Struct, frozen=True):
     """A received request."""
 
     time: float  # seconds, monotonic
@@ -119,16 +120,32 @@ class Site:
     def robots(self, text: str) -> None:
         self.raw("/robots.txt", body=text.encode(), headers=[("Content-Type", "text/plain")])
 
-    def sitemap(self, target: str, locs: Sequence[str]) -> None:
-        """A sitemap; paths become URLs of the site."""
-        urls = (loc if "://" in loc else "{origin}" + loc for loc in locs)
-        lines = "".join(f"<url><loc>{html.escape(url)}</loc></url>" for url in urls)
+    def sitemap(
+        self, target: str, locs: Sequence[str], dates: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """A sitemap; paths become URLs of the site. `dates`: of some of `locs`."""
+        lines = ""
+        for loc in locs:
+            url = loc if "://" in loc else "{origin}" + loc
+            date = f"<lastmod>{html.escape(dates[loc])}</lastmod>" if loc in dates else ""
+            lines += f"<url><loc>{html.escape(url)}</loc>{date}</url>"
         body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{lines}</urlset>'
         self.raw(target, body=body.encode(), headers=[("Content-Type", "application/xml")])
 
     def requests(self, target: str) -> int:
         """The number of requests for `target`."""
         return sum(asked.target == target for asked in self.log)
+
+    def asked(
+        self, method: str, target: str, headers: Mapping[str, str], origin: str, request: Any
+    ) -> CannedResponse:
+        """The response to a request, which is logged. `request`: what `respond` hands to its function."""
+        came = time.monotonic()
+        answer = _with_origin(self.answers.get(target, _missing)(request), origin)
+        if _is_unchanged({name.lower(): value for name, value in headers.items()}, answer):
+            answer = CannedResponse(304, b"", answer.headers)
+        self.log.append(LoggedRequest(came, method, target, headers, answer.status))
+        return answer
 
     @contextmanager
     def serve(
@@ -184,14 +201,8 @@ def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
         server: _Server
 
         def do_GET(self) -> None:
-            came = time.monotonic()
-            given = site.answers.get(self.path, _missing)(self)
-            answer = _with_origin(given, self.server.origin)
-            if _is_unchanged(self.headers, answer):
-                answer = CannedResponse(304, b"", answer.headers)
-            site.log.append(
-                LoggedRequest(came, self.command, self.path, dict(self.headers.items()), answer.status)
-            )
+            headers = dict(self.headers.items())
+            answer = site.asked(self.command, self.path, headers, self.server.origin, self)
             self.send_response_only(answer.status, _phrase(answer.status))
             for name, value in answer.headers:
                 self.send_header(name, value)
@@ -216,13 +227,13 @@ def _with_origin(answer: CannedResponse, origin: str) -> CannedResponse:
     return CannedResponse(answer.status, answer.body.replace(b"{origin}", origin.encode()), headers)
 
 
-def _is_unchanged(asked: Message, answer: CannedResponse) -> bool:
+def _is_unchanged(asked: Mapping[str, str], answer: CannedResponse) -> bool:
     """Whether to answer 304 (RFC 9110 13): by ETag if request and page have one, else by an equal date."""
     if answer.status != 200:
         return False
-    if "If-None-Match" in asked and answer.header("ETag"):
-        return asked["If-None-Match"] == answer.header("ETag")
-    since = asked.get("If-Modified-Since")
+    if "if-none-match" in asked and answer.header("ETag"):
+        return asked["if-none-match"] == answer.header("ETag")
+    since = asked.get("if-modified-since")
     return since is not None and since == answer.header("Last-Modified")
 
 

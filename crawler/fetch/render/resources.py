@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import anyio
+from msgspec import Struct
 
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Reply, Response
@@ -52,8 +53,7 @@ class Deadline:
                 self._scope.deadline = now + self._left
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """Waits for the next slot of an origin."""
 
     pacer: Pacer

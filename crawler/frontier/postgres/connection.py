@@ -11,7 +11,7 @@ from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
-from crawler.errors import FrontierError, StateAway, StateBusy
+from crawler.errors import FrontierError, NoState, StateAway, StateBusy
 from crawler.frontier import schema
 from crawler.frontier.dialect import translated
 from crawler.frontier.postgres.address import Address
@@ -106,7 +106,7 @@ def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create:
     ).fetchone()
     if not exists:
         if not create:
-            raise FrontierError(f"There is no state at {address}: crawl first, or name it with --state.")
+            raise NoState(f"There is no state at {address}: crawl first, or name it with --state.")
         connection.execute(f'CREATE SCHEMA "{address.schema}"')
         name = sql.Literal(address.name).as_string(connection)
         connection.execute(f'COMMENT ON SCHEMA "{address.schema}" IS {name}')
@@ -190,6 +190,21 @@ def _is_to_be_joined(connection: "psycopg.Connection[Any]", address: Address, ke
     if connection.execute("SELECT 1 FROM run_key WHERE key = %s", [key or None]).fetchone():
         return True
     raise StateBusy(f"--fresh: members are at work on the state {address}. Wait for them, or stop them.")
+
+
+def reach(address: Address) -> "psycopg.Connection[Any]":
+    """The first connection to a state. Raises `FrontierError`, `StateAway` if the server may answer later."""
+    try:
+        return connect(address)
+    except psycopg.Error as error:
+        unreached = unusable(address, error)
+        if isinstance(unreached, StateAway):
+            raise unreached from error
+    try:
+        # It has accepted connections since: the first attempt may have met a server that was just starting.
+        return connect(address)
+    except psycopg.Error as error:
+        raise unusable(address, error) from error
 
 
 def unusable(address: Address, error: psycopg.Error) -> FrontierError:

@@ -13,7 +13,7 @@ from psycopg import sql
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.postgres.address import PREFIX, Address
 from crawler.frontier.postgres.connection import connect, failure, prepare, remove
-from crawler.model.progress import StoredCrawl
+from crawler.model.run import StoredCrawl
 
 T = TypeVar("T")
 

@@ -8,13 +8,13 @@ from hashlib import blake2b
 from typing import Any, ClassVar, Final
 
 from crawler.frontier.dialect import Dialect
-from crawler.frontier.rows import FoundRow
 from crawler.frontier.schema import FACT_TYPES
 
 _BY_TYPE: Final = {
-    "bigint": "id token host via trap sample dated_lastmod dated_header",
+    "bigint": "id token host via trap sample dated_lastmod dated_header at",
     "double precision": "settled due until checked ease failing",
-    "integer": "state depth hops kind attempts deaths named place round facts_run published was_hops",
+    "integer": "state depth hops kind attempts deaths named place round facts_run published was_hops "
+    "failing_run",
     "text": "url outcome detail links name read code origin base sorting mark "
     "published_content dated_content",
     "uuid": "fp",
@@ -22,7 +22,6 @@ _BY_TYPE: Final = {
 _TYPES: Final = {
     column: kind for kind, columns in _BY_TYPE.items() for column in columns.split()
 } | FACT_TYPES
-_FOUND: Final = ("fp", *FoundRow._fields)
 ARRAYS: Final = ("links",)
 
 
@@ -100,10 +99,6 @@ class PostgresDialect(Dialect):
         """See `Dialect.given`."""
         turned = list(zip(*rows, strict=True)) or [()] * len(columns)
         return {f"{column}_s": list(values) for column, values in zip(columns, turned, strict=True)}
-
-    def given_found(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
-        """See `Dialect.given_found`."""
-        return self.given(_FOUND, [(self.key_of(row.url), *row) for row in rows])
 
     def all_of(self, values: Iterable[Any]) -> list[Any]:
         """See `Dialect.all_of`."""

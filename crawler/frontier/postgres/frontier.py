@@ -7,19 +7,19 @@ again.
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, ParamSpec, TypeVar
 
 import anyio
+from msgspec.structs import replace
 
-from crawler.frontier.frontier import KEEP_FAILING, DatabaseFrontier
+from crawler.frontier.frontier import KEEP_FAILING, MAX_HOSTS, DatabaseFrontier
 from crawler.frontier.pace import FAR
 from crawler.frontier.postgres.address import parsed
 from crawler.frontier.postgres.heartbeat import Heartbeat
 from crawler.frontier.postgres.session import Session
 from crawler.frontier.queries import Stream
-from crawler.model.lease import Lease
 from crawler.model.run import Run, Terms
+from crawler.model.visit import Lease
 from crawler.ports import Batch
 
 P = ParamSpec("P")
@@ -44,6 +44,7 @@ class PostgresFrontier(DatabaseFrontier):
         keep_runs: int = 10,
         keep_failing: float = KEEP_FAILING,
         far: float = FAR,
+        max_hosts: int = MAX_HOSTS,
         clock: Callable[[], float] | None = None,
         read_only: bool = False,
         away: float = AWAY,
@@ -61,7 +62,14 @@ class PostgresFrontier(DatabaseFrontier):
         self._ticks, self._leads = ticks, False
         self._has_failed_over = False  # since the last lease
         session = self._session = Session(self._address, read_only=read_only, away=away, clock=clock)
-        super().__init__(session.db, delay=delay, keep_runs=keep_runs, keep_failing=keep_failing, far=far)
+        super().__init__(
+            session.db,
+            delay=delay,
+            keep_runs=keep_runs,
+            keep_failing=keep_failing,
+            far=far,
+            max_hosts=max_hosts,
+        )
         self._database = session.db
         session.on_failover = self._fail_over
         session.transact(session.db.read_newest)

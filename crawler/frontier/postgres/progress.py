@@ -16,7 +16,8 @@ from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.clock import ServerClock
 from crawler.frontier.postgres.connection import begin, connect, failure, prepare
 from crawler.frontier.postgres.database import PostgresDatabase
-from crawler.model.progress import Progress
+from crawler.frontier.waits import outlook, waits
+from crawler.model.run import Progress
 
 T = TypeVar("T")
 
@@ -34,7 +35,9 @@ def read_progress(address: Address, *, counted: bool) -> Progress | None:
             return None
         known = Members(db).all()
         silent = min((member.silent for member in known), default=None)
-        return Progress(newest, queries.balance(db) if counted else None, silent, known)
+        balance = queries.balance(db) if counted else None
+        seen = outlook(db, is_alive=any(member.alive for member in known))
+        return Progress(newest, balance, silent, known, waits(db), seen)
 
     return _look(address, look)
 

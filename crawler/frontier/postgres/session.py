@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 import psycopg
 
-from crawler.errors import FrontierError
+from crawler.errors import FrontierError, StateAway
 from crawler.frontier.database import CHUNK
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.clock import ServerClock
@@ -26,8 +26,8 @@ from crawler.frontier.postgres.connection import (
     failure,
     is_passing,
     prepare,
+    reach,
     timeline,
-    unusable,
 )
 from crawler.frontier.postgres.database import PostgresDatabase, statement
 from crawler.model.failpoints import failpoint
@@ -49,7 +49,7 @@ class Session:
     def __init__(
         self, address: Address, *, read_only: bool, away: float, clock: Callable[[], float] | None
     ) -> None:
-        """Connect, and create or migrate the tables. Raises `FrontierError`."""
+        """Connect, and create or migrate the tables. Raises `FrontierError`, `StateAway`."""
         self._address, self._read_only, self._away = address, read_only, away
         self._away_since: float | None = None  # time of the first failure since the last answer
         self._turn = anyio.CapacityLimiter(1)
@@ -60,16 +60,14 @@ class Session:
         self.db.timeline = timeline(connection)
 
     def _connected(self) -> "psycopg.Connection[Any]":
-        try:
-            connection = connect(self._address)
-        except psycopg.Error as error:
-            raise unusable(self._address, error) from error
+        connection = reach(self._address)
         try:
             prepare(connection, self._address, create=not self._read_only)
             self.server_clock.measure(connection)
         except psycopg.Error as error:
             connection.close()
-            raise FrontierError(failure(self._address, error)) from error
+            kind = StateAway if is_passing(error) else FrontierError
+            raise kind(failure(self._address, error)) from error
         except BaseException:
             connection.close()
             raise

@@ -1,17 +1,21 @@
 """The open state file: a connection of SQLite as a `Database`."""
 
-import json
+import re
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, Final
 
+from msgspec.json import decode
+
 from crawler.frontier.database import Database
 from crawler.frontier.dialect import translated
-from crawler.frontier.sqlite.dialect import SqliteDialect
+from crawler.frontier.sqlite.dialect import BoundDialect, SqliteDialect
 
 MOST_ROWS: Final = 256  # in a statement with bound values, of which SQLite takes 32,766
+_NAME: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
+_BOUND: Final = BoundDialect()
 
 # For each None and bool that is bound, sqlite3 looks for a way to adapt it, which takes longest if there is
 # none.
@@ -53,24 +57,53 @@ class SqliteDatabase(Database):
             packed = self._packed[sql] = (
                 f"WITH packed ({names}) AS ({sql}) SELECT json_group_array(json_array({names})) FROM packed"
             )
-        rows: list[Any] = json.loads(self.execute(packed, given).fetchone()[0])
+        rows: list[Any] = decode(self.execute(packed, given).fetchone()[0])
         return rows
 
     def upsert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """See `Database.upsert`: with bound values, as a JSON row is parsed again for each of its columns."""
+        """See `Database.upsert`."""
+        self.do_rows(_upsert(table, tuple(columns)), columns, rows)
+
+    def do_rows(self, sql: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **given: Any) -> int:
+        """See `Database.do_rows`."""
+        return sum(cursor.rowcount for cursor in self._bound(sql, columns, list(rows), given))
+
+    def all_rows(
+        self, sql: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], **given: Any
+    ) -> list[tuple[Any, ...]]:
+        """See `Database.all_rows`."""
+        return [row for cursor in self._bound(sql, columns, rows, given) for row in cursor.fetchall()]
+
+    def _bound(
+        self, sql: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], given: Mapping[str, Any]
+    ) -> Iterator[sqlite3.Cursor]:
+        """Execute a statement with bound values, `MOST_ROWS` at a time."""
         at = 0
         while at < len(rows):  # the number of rows in a statement is a power of two, so that few are prepared
             count = min(MOST_ROWS, 1 << (len(rows) - at).bit_length() - 1)
-            values = list(chain.from_iterable(rows[at : at + count]))
-            self.connection.execute(_upsert(table, tuple(columns), count), values)
+            statement, before, after = _of_rows(sql, len(columns), count)
+            values = chain.from_iterable(rows[at : at + count])
+            others = (given[name] for name in after)
+            yield self.connection.execute(statement, (*(given[name] for name in before), *values, *others))
             at += count
 
 
 @cache
-def _upsert(table: str, columns: tuple[str, ...], count: int) -> str:
-    row = f"({', '.join('?' * len(columns))})"
+def _of_rows(sql: str, width: int, count: int) -> tuple[str, list[str], list[str]]:
+    """The statement for that many rows of bound values, and the names of the values before and after these.
+
+    None is numbered: for each number, SQLite looks at all those before it.
+    """
+    row = f"({', '.join('?' * width)})"
+    before, after = translated(_BOUND, sql).split(_BOUND.VALUES)
+    statement = f"{_NAME.sub('?', before)}{', '.join([row] * count)}{_NAME.sub('?', after)}"
+    return statement, _NAME.findall(before), _NAME.findall(after)
+
+
+@cache
+def _upsert(table: str, columns: tuple[str, ...]) -> str:
     changes = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
     return (
-        f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([row] * count)} "
+        f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM @rows({', '.join(columns)}) WHERE true "
         f"ON CONFLICT ({columns[0]}) DO UPDATE SET {changes}"
     )

@@ -1,14 +1,14 @@
-"""The SQL of SQLite: groups of rows are JSON arrays, and one process writes, so that nothing is locked.
+"""The SQL of SQLite: groups of rows are JSON arrays or bound values; one process writes, nothing is locked.
 
 A statement processes a whole group in one call, so the interpreter lock is released once, not for each row.
 """
 
-import json
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+from msgspec.json import decode, encode
 
 from crawler.frontier.dialect import Dialect
-from crawler.frontier.rows import FoundRow
 
 
 class SqliteDialect(Dialect):
@@ -20,7 +20,7 @@ class SqliteDialect(Dialect):
         "columns_of_url": "url",
         "web_address": "url text NOT NULL UNIQUE",
         "next_id": "NULL",
-        "insertion_order": "place_",
+        "insertion_order": "NULL",  # rows are read in the order in which they are given
         "first": "IN (",
         "end": ")",
         "place": "j.key + 1",
@@ -82,15 +82,11 @@ class SqliteDialect(Dialect):
 
     def given(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, Any]:  # noqa: ARG002
         """See `Dialect.given`."""
-        return {"rows": json.dumps(list(rows))}
-
-    def given_found(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
-        """See `Dialect.given_found`: `url` comes first there."""
-        return {"rows": json.dumps(rows)}
+        return {"rows": encode(list(rows)).decode()}
 
     def all_of(self, values: Iterable[Any]) -> str:
         """See `Dialect.all_of`."""
-        return json.dumps(list(values))
+        return encode(list(values)).decode()
 
     def key_of(self, url: str) -> str:
         """See `Dialect.key_of`."""
@@ -102,5 +98,19 @@ class SqliteDialect(Dialect):
 
     def arrays(self, values: Sequence[Any]) -> Sequence[Sequence[int]]:
         """See `Dialect.arrays`: one call is faster than one for each."""
-        found: list[list[int]] = json.loads(f"[{','.join(value or '[]' for value in values)}]")
+        found: list[list[int]] = decode(f"[{','.join(value or '[]' for value in values)}]")
         return found
+
+
+class BoundDialect(SqliteDialect):
+    """The same with bound values for `@rows`, which stand where `VALUES` is.
+
+    For wide rows: SQLite parses a JSON row again for each of its columns.
+    """
+
+    VALUES: Final = ":values"
+
+    def rows(self, *columns: str) -> str:
+        """See `Dialect.rows`; there is no `place_`."""
+        named = ", ".join(f"column{place} AS {column}" for place, column in enumerate(columns, 1))
+        return f"(SELECT {named} FROM (VALUES {self.VALUES})) AS r"

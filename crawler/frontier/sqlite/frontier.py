@@ -14,20 +14,26 @@ import anyio
 import anyio.to_thread
 
 from crawler.errors import FrontierError
-from crawler.frontier.frontier import KEEP_FAILING, DatabaseFrontier
+from crawler.frontier.frontier import KEEP_FAILING, MAX_HOSTS, DatabaseFrontier
 from crawler.frontier.pace import FAR
 from crawler.frontier.queries import Stream
 from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.ownership import check_usable
-from crawler.frontier.sqlite.state_file import Lock, close_state, failure, open_state, seconds_since_heartbeat
+from crawler.frontier.sqlite.state_file import (
+    MEMORY,
+    Lock,
+    close_state,
+    failure,
+    open_state,
+    seconds_since_heartbeat,
+)
 from crawler.model.failpoints import failpoint
-from crawler.model.lease import Lease
 from crawler.model.run import Run, Terms
+from crawler.model.visit import Lease
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MEMORY: Final = ":memory:"
 CHUNK: Final = 2_000  # rows to read at a time
 
 
@@ -42,6 +48,7 @@ class SqliteFrontier(DatabaseFrontier):
         keep_runs: int = 10,
         keep_failing: float = KEEP_FAILING,
         far: float = FAR,
+        max_hosts: int = MAX_HOSTS,
         clock: Callable[[], float] = time.time,
         read_only: bool = False,
     ) -> None:
@@ -67,12 +74,14 @@ class SqliteFrontier(DatabaseFrontier):
         except (sqlite3.Error, ValueError) as error:
             self._close()
             raise FrontierError(failure(path, error)) from error
-        super().__init__(db, delay=delay, keep_runs=keep_runs, keep_failing=keep_failing, far=far)
+        super().__init__(
+            db, delay=delay, keep_runs=keep_runs, keep_failing=keep_failing, far=far, max_hosts=max_hosts
+        )
 
     async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
-        """See `ports.Runs.begin`: the only member keeps the terms itself."""
-        del terms
-        run = await super().begin(fingerprint, reading)
+        """See `ports.Runs.begin`: what members must agree on, the only one keeps itself."""
+        own = Terms(asked_as=terms.asked_as, limits=terms.limits)
+        run = await super().begin(fingerprint, reading, own)
         if not run.resumed:
             await self._prune()  # an unfinished run, too, makes the oldest one superfluous
         return run

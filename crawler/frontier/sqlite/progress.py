@@ -11,13 +11,14 @@ from crawler.errors import FrontierError
 from crawler.frontier import queries
 from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.ownership import check_usable
-from crawler.frontier.sqlite.state_file import failure, open_state
-from crawler.model.run import Run
+from crawler.frontier.sqlite.state_file import failure, open_state, seconds_since_heartbeat
+from crawler.frontier.waits import outlook, waits
+from crawler.model.run import Outlook, Run, Wait
 from crawler.model.survey import Balance
 
 
-def read_overview(path: str) -> tuple[Run, Balance] | None:
-    """The newest run of the state at `path` and its counts; None before the first run.
+def read_overview(path: str) -> tuple[Run, Balance, list[Wait], Outlook] | None:
+    """The newest run of the state at `path`, its counts, waits and outlook; None before the first run.
 
     Raises `FrontierError`.
     """
@@ -28,7 +29,10 @@ def read_overview(path: str) -> tuple[Run, Balance] | None:
             db = SqliteDatabase(connection, time.time)
             db.read_newest()
             newest = queries.run(db)
-            return (newest, queries.balance(db)) if newest else None
+            silent = seconds_since_heartbeat(path, time.time())
+            is_alive = silent is not None and silent < SqliteDatabase.life
+            seen = newest and (newest, queries.balance(db), waits(db), outlook(db, is_alive=is_alive))
+            return seen or None
     except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
         # The last three: values in the file that this program never writes.
         raise FrontierError(failure(path, error)) from error

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
-from crawler.errors import FrontierError, StateBusy
+from crawler.errors import FrontierError, NoState, StateBusy
 from crawler.frontier import schema
 from crawler.frontier.dialect import translated
 from crawler.frontier.sqlite.checksum import has_wrong_checksum, remove_checksum, store_checksum
@@ -25,6 +25,7 @@ from crawler.frontier.sqlite.ownership import (
     check_usable,
     leftovers,
     located,
+    log_of,
     owner_of,
 )
 from crawler.frontier.sqlite.read_only import connect, in_memory, open_to_read
@@ -33,6 +34,7 @@ from crawler.model.failpoints import failpoint
 # Whether the file has the bytes that the last session left (`checksum`). No row while a session is open.
 CHECKSUM: Final = "CREATE TABLE checksum (value INTEGER);"
 HEARTBEAT: Final = 5.0  # seconds between heartbeats
+MEMORY: Final = ":memory:"
 _CHANGED: Final = "its bytes are not those that the last run wrote"
 
 
@@ -41,7 +43,7 @@ class Lock:
 
     def __init__(self, state: Path) -> None:
         """Raises `StateBusy` if another process holds it, `FrontierError` if it cannot be created."""
-        path = self._path = _lock_of(state)
+        path = self._path = lock_of(state)
         self._last_beat = time.monotonic()
         try:
             state.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +78,8 @@ class Lock:
         self._db.close()
 
 
-def _lock_of(state: Path) -> Path:
+def lock_of(state: Path) -> Path:
+    """The lock file beside a state."""
     return state.with_name(state.name + ".lock")
 
 
@@ -95,7 +98,7 @@ def _check_lock(path: Path) -> None:
 def seconds_since_heartbeat(state: str, now: float) -> float | None:
     """Seconds since the last heartbeat of a run on the state; None if there was none."""
     try:
-        return now - _lock_of(located(state)).stat().st_mtime
+        return now - lock_of(located(state)).stat().st_mtime
     except OSError:
         return None
 
@@ -111,7 +114,7 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
     if sqlite3.sqlite_version_info < (3, 39):
         raise FrontierError(f"Python's SQLite is {sqlite3.sqlite_version}; 3.39 or newer is needed.")
     if read_only and not Path(path).is_file():
-        raise FrontierError(f"There is no state at {path}: crawl first, or name it with --state.")
+        raise NoState(f"There is no state at {path}: crawl first, or name it with --state.")
     if not read_only:
         _refuse(leftovers(Path(path)))
     try:
@@ -122,6 +125,8 @@ def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
 
 def _opened(path: str) -> sqlite3.Connection:
     is_changed = has_wrong_checksum(Path(path))  # before there is a connection
+    if path != MEMORY:
+        _make_private(path)
     db = connect(path)
     try:
         _check_version(db, path, read_only=False)
@@ -130,6 +135,12 @@ def _opened(path: str) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _make_private(path: str) -> None:
+    """Create the file for this user alone, as URLs may be secret. SQLite's files beside it get the same."""
+    with suppress(OSError):  # it is there, or SQLite says why it cannot be
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _opened_to_read(path: str) -> sqlite3.Connection:
@@ -165,7 +176,10 @@ def _check_version(db: sqlite3.Connection, path: str, *, read_only: bool) -> Non
     version = _version(db)
     if not _has_tables(db):
         if read_only:
-            raise FrontierError(f"The state {path} is empty: no crawl has started yet.")
+            raise FrontierError(
+                f"The state {path} is empty: no crawl has started yet, or it was copied without its log, "
+                f"{log_of(Path(path)).name}."
+            )
         return
     if version not in {schema.VERSION, *schema.STEPS}:
         raise FrontierError(

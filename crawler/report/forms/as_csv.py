@@ -40,8 +40,12 @@ _WRITER: Final = csv.writer(_Echo())
 
 def line(cells: Sequence[Any]) -> str:
     """One row."""
-    row: Any = _WRITER.writerow([cell(value) if isinstance(value, str) else value for value in cells])
+    row: Any = _WRITER.writerow(map(_cell, cells))
     return str(row)
+
+
+def _cell(value: Any) -> Any:
+    return cell(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else value
 
 
 def cell(value: str) -> str:

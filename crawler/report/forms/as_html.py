@@ -126,10 +126,11 @@ _SECTIONS: Final = (
     ("external", "Links to other sites", ("broken-external",)),
     ("redirects", "Redirects", ("redirect-chain", "redirect-linked")),
     ("canonical", "Canonical and noindex", (
-        "canonical-broken", "canonical-chain", "noindex-canonical", "noindex-linked",
+        "canonical-broken", "canonical-chain", "canonical-conflict", "noindex-canonical", "noindex-for-bot",
+        "noindex-linked",
     )),
     ("stale", "Old sitemaps", ("sitemap-stale",)),
-    ("orphans", "Orphans", ("orphan",)),
+    ("orphans", "Orphans", ("orphan", "vanished")),
     ("duplicates", "Duplicate content and titles", ("duplicate-content", "duplicate-title")),
     ("languages", "Language versions", (
         "hreflang-no-return", "hreflang-code", "hreflang-target", "hreflang-conflict", "hreflang-no-self",

@@ -78,9 +78,7 @@ def _words(finding: Finding, item: Item, site: str) -> Iterator[str]:
     if item.detail:
         yield code(detail(finding.code, item, site))
     if item.sources or item.links:
-        words = linked(item, site, finding.code)
-        head, colon, names = words.partition(": ")
-        yield f"{head}{colon}{code(names)}" if names and item.sources and not item.site_wide else words
+        yield linked(item, site, finding.code, code)
 
 
 def code(text: str) -> str:

@@ -1,6 +1,6 @@
 """A report as plain text: findings, the most severe first. Text from the network is made printable."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from crawler.parse.credentials import masked
@@ -117,9 +117,9 @@ def detail(code: Code, item: Item, site: str) -> str:
     return shown(item.detail, "" if code is Code.ROBOTS_LINE else site)
 
 
-def linked(item: Item, site: str, code: Code) -> str:
-    """Where the URL was found: `linked from 5 pages: /a, /b, and 3 more`."""
-    names = ", ".join(shown(source, site) for source in item.sources[:SOURCES])
+def linked(item: Item, site: str, code: Code, quoted: Callable[[str], str] = str) -> str:
+    """Where the URL was found: `linked from 5 pages: /a, /b, and 3 more`. `quoted` marks text of the site."""
+    names = quoted(", ".join(shown(source, site) for source in item.sources[:SOURCES]))
     if code in GROUPED:
         rest = item.size - 1 - min(SOURCES, len(item.sources))
         return f"the same: {names}" + (f", and {rest:,} more" if rest > 0 else "")

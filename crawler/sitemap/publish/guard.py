@@ -2,21 +2,29 @@
 refusal out.
 
 Not the address guard of `fetch`. A crawl is compared with earlier publications, and its own outcomes are
-checked. Each refusal names the numbers, the setting, and the flag that publishes anyway.
+checked. Each refusal says what was decisive, with the numbers and the setting, and what to do about it;
+--force is only advised where nothing is lost by it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from crawler.errors import PublishRefused
 from crawler.model.outcome import says
-from crawler.model.reasons import Cause, Why
-from crawler.rules.doubts import without_flag
+from crawler.model.reasons import Why
+from crawler.model.survey import Failures, SiteHealth, VanishedPages
+from crawler.rules import failures
+from crawler.rules.incomplete_site import without_flag
 from crawler.settings.sections import Guard
+from crawler.sitemap.publish.difference import NO_DIFFERENCE, Difference
+from crawler.sitemap.publish.identity import SitemapIdentity
 
 PUBLICATIONS_COMPARED: Final = 7  # publications that a new one is compared with
-FEWEST_FAILURES: Final = 5  # failures, below which their share is not significant
+FEWEST_REMOVED: Final = 5  # removed URLs, below which their share is not significant while others stay
+
+NONE_VANISHED: Final = VanishedPages()
 
 _NOT_FETCHED: Final = frozenset(
     f"unlisted:{why.value}"
@@ -24,6 +32,7 @@ _NOT_FETCHED: Final = frozenset(
         Why.OFFSITE,
         Why.EXCLUDED,
         Why.DEPTH,
+        Why.HOSTS,
         Why.NOFOLLOW,
         Why.ROBOTS,
         Why.ROBOTS_DOWN,
@@ -34,16 +43,16 @@ _NOT_FETCHED: Final = frozenset(
 _VERDICTS: Final = frozenset(
     f"unlisted:{why.value}" for why in (Why.NOINDEX, Why.CANONICAL, Why.EMPTY, Why.SOFT_404, Why.TYPE)
 )
-_NOT_FOUND: Final = f"failed:{Cause.NOT_FOUND.value}"
-_ANYWAY: Final = "the old files are kept. --force publishes anyway."
+_KEPT: Final = "the old files are kept"
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierPublications:
+class EarlierPublications(Struct, frozen=True):
     """The earlier publications."""
 
     urls: int | None = 0  # now in the folder; None: there are files that cannot be counted
     recent: tuple[int, ...] = ()  # URLs of the last publications, up to `PUBLICATIONS_COMPARED`, newest last
+    identity: SitemapIdentity | None = None  # of the last one; None: unknown
+    difference: Difference = NO_DIFFERENCE  # what the new publication changes
 
     @property
     def largest(self) -> int:
@@ -51,44 +60,74 @@ class EarlierPublications:
         return max(self.urls or 0, *self.recent, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlResult:
+class CrawlResult(Struct, frozen=True):
     """The result of a crawl, for the guard."""
 
     complete: bool
     outcomes: Mapping[str, int]  # how many URLs by outcome code
     published: Mapping[str, int]  # the same for the pages of the last publication; "": not found in this run
     doubt: str = ""  # a sentence on why the crawl may not have seen the site; refuses a first publication
+    failures: Failures = field(default_factory=Failures)
+    health: SiteHealth | None = None  # what pages answered that were asked again; None: they were not
+    vanished: VanishedPages = NONE_VANISHED  # published pages that no link leads to any more
+    identity: SitemapIdentity | None = None  # what is crawled
+
+
+class _Change(NamedTuple):
+    """A difference to earlier publications that is larger than a limit."""
+
+    words: str
+    flag: str  # with the value that allows it
+    codes: frozenset[str] = frozenset()  # the outcomes that were decisive
 
 
 def check(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult) -> None:
-    """Raises `PublishRefused`, with reason and how to override it, if `urls` pages must not be published."""
+    """Raises `PublishRefused`, with the reason and what to do, if `urls` pages must not be published."""
     if urls == 0:
-        words = (
-            f"No page is listed, and an empty sitemap is never published{_of_these(crawled)}; "
-            "the old files are kept."
-        )
-        raise PublishRefused(f"{words} {crawled.doubt}".strip())
+        words = f"No page is listed, and an empty sitemap is never published{_of_these(crawled)}; {_KEPT}."
+        raise PublishRefused(f"{words} {crawled.doubt}".strip(), _gone(crawled).keys())
+    _check_identity(before, crawled)
     if guard.force:
         return
     if not crawled.complete and not guard.allow_partial:
-        raise PublishRefused(
-            "The crawl is not complete; the old files are kept. --allow-partial publishes anyway."
-        )
+        raise PublishRefused(f"The crawl is not complete; {_KEPT}. --allow-partial publishes anyway.")
     _check_first(guard, before, crawled)
     try:
         _compare(guard, urls, before, crawled)
     except PublishRefused as refusal:
         hint = without_flag(crawled.doubt)  # probably the cause
-        raise PublishRefused(f"{refusal} {hint}".strip()) from None
+        raise PublishRefused(f"{refusal} {hint}".strip(), refusal.codes) from None
 
 
-def _compare(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult) -> None:
-    if guard.min_urls and urls < guard.min_urls:
-        raise PublishRefused(f"URLs listed: {urls:,}, fewer than --min-urls {guard.min_urls:,}; {_ANYWAY}")
-    _check_failed(guard, crawled)
-    _check_verdicts(guard, crawled)
-    _check_shrink(guard, urls, before, crawled)
+def suspects_failures(guard: Guard, crawled: CrawlResult) -> bool:
+    """Whether so many pages failed that the site is to be asked again."""
+    return not guard.force and failures.are_many(
+        crawled.failures.counts, answered(crawled.outcomes), guard.max_failed
+    )
+
+
+def fetched(outcomes: Mapping[str, int]) -> int:
+    """The number of fetched URLs."""
+    return sum(count for code, count in outcomes.items() if code not in _NOT_FETCHED)
+
+
+def answered(outcomes: Mapping[str, int]) -> int:
+    """The number of fetched URLs that did not fail, or stay in the sitemap though they did."""
+    return sum(
+        count
+        for code, count in outcomes.items()
+        if code not in _NOT_FETCHED and not code.startswith("failed:")
+    )
+
+
+def _check_identity(before: EarlierPublications, crawled: CrawlResult) -> None:
+    """Refuses, also with --force, to replace the sitemap of another site or scope."""
+    other = before.identity and crawled.identity and before.identity.differs_from(crawled.identity)
+    if other:
+        raise PublishRefused(
+            f"{other}; {_KEPT}. Choose another place with --output; or, if this sitemap is to take the place "
+            "of that one, move the old files and their manifest.json away first."
+        )
 
 
 def _check_first(guard: Guard, before: EarlierPublications, crawled: CrawlResult) -> None:
@@ -98,77 +137,152 @@ def _check_first(guard: Guard, before: EarlierPublications, crawled: CrawlResult
         raise PublishRefused(crawled.doubt)
 
 
+def _compare(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult) -> None:
+    if guard.min_urls and urls < guard.min_urls:
+        raise PublishRefused(
+            f"URLs listed: {urls:,}, fewer than --min-urls {guard.min_urls:,}; {_KEPT}. "
+            "Lower it if the site is no larger."
+        )
+    _check_failed(guard, crawled)
+    _check_known(guard, before)
+    changes = [
+        *_changed_verdicts(guard, crawled),
+        *_shrinking(guard, urls, before, crawled),
+        *_removing(guard, before, crawled),
+    ]
+    if changes:
+        words = "; ".join(change.words for change in changes)
+        flags = " ".join(change.flag for change in changes)
+        codes = frozenset[str]().union(*(change.codes for change in changes))
+        raise PublishRefused(
+            f"{words}; {_KEPT}.{_settings_since(before, crawled)} If the site has really changed so, {flags} "
+            "publishes it this once.",
+            codes,
+        )
+
+
 def _check_failed(guard: Guard, crawled: CrawlResult) -> None:
-    failed, fetched_urls = failures(crawled.outcomes), fetched(crawled.outcomes)
-    count = sum(failed.values())
-    if count >= FEWEST_FAILURES and count > fetched_urls * guard.max_failed:
-        raise PublishRefused(
-            f"Of {fetched_urls:,} fetched pages, {count:,} failed ({count / fetched_urls:.0%}; "
-            f"{_named(failed)}), and --max-failed is {guard.max_failed:.0%}; {_ANYWAY}"
-        )
-
-
-def fetched(outcomes: Mapping[str, int]) -> int:
-    """The number of fetched URLs."""
-    return sum(count for code, count in outcomes.items() if code not in _NOT_FETCHED)
-
-
-def failures(outcomes: Mapping[str, int]) -> Mapping[str, int]:
-    """The failures that suggest that the site is broken or blocks the crawler.
-
-    Pages that are not found do not count, unless most pages are not found: a healthy site has some. Kept
-    pages do not count, as they stay in the sitemap.
-    """
-    failed = {code: count for code, count in outcomes.items() if code.startswith("failed:")}
-    if 2 * failed.get(_NOT_FOUND, 0) <= fetched(outcomes):
-        failed.pop(_NOT_FOUND, None)
-    return failed
-
-
-def _check_verdicts(guard: Guard, crawled: CrawlResult) -> None:
-    """Refuses if many published pages became noindex, empty and so on, by a mistake that answers 200."""
-    changed = _changed(crawled)
-    count, total = sum(changed.values()), sum(crawled.published.values())
-    if count > total * guard.max_verdict_change:
-        raise PublishRefused(
-            f"Of {total:,} published pages, {count:,} would no longer be listed ({count / total:.0%}; "
-            f"{_named(changed)}), and --max-verdict-change is {guard.max_verdict_change:.0%}; {_ANYWAY}"
-        )
-
-
-def _check_shrink(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult) -> None:
-    if guard.max_shrink >= 1:
+    """Refuses if many pages failed, and pages that had answered do not answer any more."""
+    failed, good = crawled.failures, answered(crawled.outcomes)
+    health = crawled.health
+    if health is None:
+        if failures.are_many(failed.weights, good, guard.max_failed):
+            raise PublishRefused(
+                f"{_failed_words(failed.weights, good, guard)}; {_KEPT}. A crawl asks the site whether it "
+                "works, and publishes if it does.",
+                failed.weights.keys(),
+            )
         return
-    if before.urls is None:
+    if failures.are_many(failed.counts, good, guard.max_failed) and failures.is_ill(health, failed):
+        raise PublishRefused(
+            f"{_failed_words(failed.counts, good, guard)}; {_health_words(health)}. The site does not work "
+            f"now, or refuses this crawler; {_KEPT}. Crawl again when it works.",
+            failed.counts.keys(),
+        )
+
+
+def _failed_words(failed: Mapping[str, int], good: int, guard: Guard) -> str:
+    count = sum(failed.values())
+    total = count + good
+    return (
+        f"Of {total:,} fetched pages, {count:,} failed ({count / total:.0%}; {_named(failed)}), and "
+        f"--max-failed is {guard.max_failed:.0%}"
+    )
+
+
+def _health_words(health: SiteHealth) -> str:
+    if not health.silent:
+        return f"only {health.asked:,} answered well"
+    shown = ", ".join(health.silent[:2])
+    return f"of {health.asked:,} pages that had answered, {len(health.silent):,} do not any more: {shown}"
+
+
+def _check_known(guard: Guard, before: EarlierPublications) -> None:
+    if before.urls is None and guard.max_shrink < 1:
         raise PublishRefused(
             "It is unknown how many URLs are published, so it cannot be checked whether there would be "
-            "fewer: manifest.json "
-            f"is missing or damaged, and the published sitemap cannot be read in full; {_ANYWAY}"
-        )
-    if urls < before.largest * (1 - guard.max_shrink):
-        most = before.largest
-        history = (
-            f" and {most:,} were in the largest of the last {PUBLICATIONS_COMPARED} publications"
-            if most > before.urls
-            else ""
-        )
-        raise PublishRefused(
-            f"URLs listed: {urls:,}, where {before.urls:,} are published{history}: {1 - urls / most:.0%} "
-            f"fewer, and --max-shrink is {guard.max_shrink:.0%}{_of_these(crawled)}; {_ANYWAY}"
+            "fewer: manifest.json is missing or damaged, and the published sitemap cannot be read in full; "
+            f"{_KEPT}. --max-shrink 100% publishes it this once."
         )
 
 
-def _changed(crawled: CrawlResult) -> Mapping[str, int]:
-    return {code: count for code, count in crawled.published.items() if code in _VERDICTS}
+def _changed_verdicts(guard: Guard, crawled: CrawlResult) -> Iterator[_Change]:
+    """Many published pages became noindex, empty and so on, by a mistake that answers 200."""
+    changed = {code: count for code, count in crawled.published.items() if code in _VERDICTS}
+    count, total = sum(changed.values()), sum(crawled.published.values())
+    if failures.exceeds(count, total, guard.max_verdict_change):
+        yield _Change(
+            f"Of {total:,} published pages, {count:,} would no longer be listed ({count / total:.0%}; "
+            f"{_named(changed)}), and --max-verdict-change is {guard.max_verdict_change:.0%}",
+            "--max-verdict-change 100%",
+            frozenset(changed),
+        )
 
 
-def _of_these(crawled: CrawlResult) -> str:
-    """The outcomes of published pages that are no longer listed."""
-    gone = {
+def _shrinking(
+    guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult
+) -> Iterator[_Change]:
+    most, now = before.largest, before.urls or 0
+    if not failures.exceeds(most - urls, most, guard.max_shrink):
+        return
+    history = (
+        f" and {most:,} were in the largest of the last {PUBLICATIONS_COMPARED} publications"
+        if most > now
+        else ""
+    )
+    yield _Change(
+        f"URLs listed: {urls:,}, where {now:,} are published{history}: {1 - urls / most:.0%} "
+        f"fewer, and --max-shrink is {guard.max_shrink:.0%}{_of_these(crawled)}",
+        "--max-shrink 100%",
+        frozenset(_gone(crawled)),
+    )
+
+
+def _removing(guard: Guard, before: EarlierPublications, crawled: CrawlResult) -> Iterator[_Change]:
+    """Many published URLs would leave, whatever takes their place."""
+    found = before.difference
+    is_all = found.removed == found.before and found.before > 1
+    is_significant = is_all or found.removed >= FEWEST_REMOVED
+    if not (is_significant and failures.exceeds(found.removed, found.before, guard.max_removed)):
+        return
+    examples = f", such as {', '.join(found.examples)}" if found.examples else ""
+    yield _Change(
+        f"Of {found.before:,} published URLs, {found.removed:,} would no longer be listed "
+        f"({found.removed / found.before:.0%}{examples}), and --max-removed is "
+        f"{guard.max_removed:.0%}{_vanished_words(crawled.vanished)}",
+        "--max-removed 100%",
+        frozenset(_gone(crawled)),
+    )
+
+
+def _vanished_words(vanished: VanishedPages) -> str:
+    if not vanished.asked:
+        return ""
+    alive = sum(page.is_alive for page in vanished.asked)
+    return (
+        f" (no link leads to {vanished.count:,} of them any more; {len(vanished.asked):,} were asked, and "
+        f"{alive:,} still answer)"
+    )
+
+
+def _settings_since(before: EarlierPublications, crawled: CrawlResult) -> str:
+    if not (before.identity and crawled.identity):
+        return ""
+    changed = before.identity.changed_settings(crawled.identity)
+    return f" Since the last publication, {' and '.join(changed)} changed." if changed else ""
+
+
+def _gone(crawled: CrawlResult) -> Mapping[str, int]:
+    """The outcomes of published pages that were found, and are no longer listed."""
+    return {
         code: count
         for code, count in crawled.published.items()
         if code and code != "listed" and not code.startswith("kept:")
     }
+
+
+def _of_these(crawled: CrawlResult) -> str:
+    gone = _gone(crawled)
     return f" (of the published pages, {_named(gone)})" if gone else ""
 
 

@@ -11,12 +11,14 @@ import re
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, Final
 
+from msgspec import Struct, field
+
 from crawler.parse.url import Url
+from crawler.sitemap.publish.identity import SitemapIdentity
 from crawler.sitemap.write.shards import Shard
 from crawler.sitemap.write.writer import FORMS, INDEX, Part
 
@@ -36,20 +38,22 @@ _NUMBERED: Final = re.compile(r"sitemap-(\d{5}|[1-9]\d{5})\.(xml|txt)(?:\.gz)?",
 Manifest = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Last:
+class Last(Struct, frozen=True):
     """The last publication, from its manifest and files."""
 
     manifest: Manifest | None = None
     urls: int | None = 0  # None: there are files that cannot be counted
     recent: tuple[int, ...] = ()  # URLs of the last publications, newest last
     indexes: Mapping[str, set[str]] = field(default_factory=dict)  # the files in each index, by its name
+    # The SHA-256 of each file that contains URLs, in their order, by its name; empty if it is not known.
+    digests: Mapping[str, str] = field(default_factory=dict)
 
 
 def last_of(folder: Path) -> Last:
     """The last publication in a folder. URLs are counted in the files if there is no valid manifest."""
     manifest = read_manifest(folder)
-    return Last(manifest, _urls_of(folder, manifest), _recent(manifest), _indexes(folder))
+    digests = _files_with_urls(folder, manifest)
+    return Last(manifest, _urls_of(folder, manifest), _recent(manifest), _indexes(folder), digests)
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -78,8 +82,7 @@ def _is_ours(known: object) -> bool:
     return isinstance(known, dict) and known.keys() >= _KEYS
 
 
-@dataclass(frozen=True, slots=True)
-class PublicationRecord:
+class PublicationRecord(Struct, frozen=True):
     """What the manifests of one publication say."""
 
     run_id: str
@@ -87,6 +90,7 @@ class PublicationRecord:
     complete: bool  # the run
     outcomes: Mapping[str, int]  # of the run, by code
     before: Sequence[int]  # URLs of earlier publications
+    identity: SitemapIdentity | None = None  # what was crawled
 
     def manifest(
         self, leaving: Sequence[str], etags: Mapping[str, str] = MappingProxyType({}), **more: object
@@ -99,6 +103,7 @@ class PublicationRecord:
         urls, outcomes = sum(part.urls for part in self.parts), dict(sorted(self.outcomes.items()))
         facts = {"run": self.run_id, "complete": self.complete, "urls": urls, "outcomes": outcomes}
         facts["publications"] = [*self.before, urls]
+        facts |= {"site": self.identity.facts()} if self.identity else {}
         facts |= {"files": [_facts_of(part, etags.get(part.name)) for part in self.parts]}
         facts |= ({"leaving": leaving} if leaving else {}) | more
         return json.dumps(facts, indent=2) + "\n"
@@ -213,10 +218,11 @@ def _urls_in(path: Path, *, is_part: bool = False) -> int | None:
 def _beside(folder: Path, loc: str) -> Path:
     """The local path of a file in an index: in the same folder or below."""
     below = [folder / name for name in _names_of(loc)]
-    return next((path for path in below if _is_file(path)), below[0] if below else folder)
+    return next((path for path in below if is_file(path)), below[0] if below else folder)
 
 
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; False for an impossible name."""
     try:
         return path.is_file()
     except OSError:  # a name that is too long
@@ -250,6 +256,22 @@ def uncounted(folder: Path) -> list[list[str]]:
         with suppress(OSError, EOFError, zlib.error), open(folder / name, "rb") as file:
             found += [_names_of(loc) for loc in sorted(_read(file)[1])]
     return found
+
+
+def _files_with_urls(folder: Path, manifest: Manifest | None) -> dict[str, str]:
+    """The published files that contain URLs, as in `Last.digests`: by the manifest, or as found."""
+    if _stated(manifest) is not None and not _is_overwritten(folder, manifest):
+        files = [file for file in files_of(manifest) if file.get("urls")]
+        files.sort(key=lambda file: str(file.get("from") or ""))
+        named = {str(file.get("name")): str(file.get("sha256")) for file in files}
+        return {name: at for name, at in named.items() if name in _ENTRY_POINTS or _NUMBERED.fullmatch(name)}
+    names: dict[str, str] = {}
+    for name in (*_ENTRY_POINTS, *_OTHERS):
+        with suppress(OSError, EOFError, zlib.error), open(folder / name, "rb") as file:
+            locs = () if ".jsonl" in name else sorted(_read(file)[1])
+            below = [str(_beside(folder, loc).relative_to(folder)) for loc in locs]
+            names |= dict.fromkeys(below or [name], "")
+    return names
 
 
 def _lines_in(path: Path) -> int:

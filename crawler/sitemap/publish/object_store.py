@@ -1,32 +1,48 @@
 """An object store as the place of a sitemap: opens it by the environment, gets, puts and deletes objects
 below a prefix.
 
-Blocking: it is called from worker threads. The order of requests is decided by `upload`. What a store answers
-is never shown, as it may contain signed URLs: errors are sentences of our own, with at most the error code of
-the store.
+Blocking: it is called from worker threads, each of which awaits its requests, up to a common time limit. The
+order of requests is decided by `upload`. What a store answers is never shown, as it may contain signed URLs:
+errors are sentences of our own, with at most the error code of the store.
 """
 
+import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
+
+from msgspec import Struct
 
 from crawler.errors import ConfigError
+from crawler.report.log import log_repeated
 from crawler.settings.object_url import ObjectUrl
-from crawler.sitemap.publish.store_errors import CLOUDS, StoreError, check_bucket, check_environment, reason
+from crawler.settings.values import duration_words
+from crawler.sitemap.publish.store_errors import (
+    CLOUDS,
+    StoreError,
+    check_bucket,
+    check_environment,
+    may_pass,
+    reason,
+)
 
 if TYPE_CHECKING:
     from obstore import UpdateVersion
     from obstore.store import ObjectStore
 
+T = TypeVar("T")
+
 REQUEST_TIMEOUT: Final = 60.0  # seconds for one request; files are put in requests of at most 5 MB
 CONNECT: Final = 10.0  # seconds
 RETRIES: Final = 5  # after connection errors and 5xx
 RETRYING: Final = 120.0  # seconds, after which a request is not tried again
+PAUSE: Final = 0.1  # seconds before the first retry
 LARGEST_OBJECT: Final = 64_000_000  # bytes of an object that is held in memory
 
 MEDIA_TYPES: Final = {
@@ -53,8 +69,7 @@ class ObjectVersion(TypedDict, total=False):
 IMPOSSIBLE: Final = ObjectVersion(e_tag='"0x0"', version="1")  # which no object has, in any store
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(Struct, frozen=True):
     """An object that was read."""
 
     body: bytes
@@ -70,14 +85,17 @@ def check_installed(url: ObjectUrl) -> None:
         )
 
 
-def connect(url: ObjectUrl, environ: Mapping[str, str] = os.environ) -> "Store":
-    """The store, with settings and credentials of the environment; no request yet. Raises `ConfigError`."""
+def connect(url: ObjectUrl, seconds: float, environ: Mapping[str, str] = os.environ) -> "Store":
+    """The store, with settings and credentials of the environment; no request yet. Raises `ConfigError`.
+
+    `seconds`: for all requests to it.
+    """
     check_installed(url)
     check_environment(url, environ)
     from obstore.exceptions import BaseError  # noqa: PLC0415 - an extra, loaded only when asked for
 
     try:
-        return Store(url, client_of(url, environ))
+        return Store(url, client_of(url, environ), seconds)
     except (BaseError, ValueError):  # their words may contain what is in the variables
         cloud = CLOUDS[url.scheme]
         raise ConfigError(
@@ -99,7 +117,7 @@ def client_of(url: ObjectUrl, environ: Mapping[str, str]) -> "ObjectStore":
                 environ.get(name, "").startswith("http:") for name in CLOUDS[url.scheme].endpoints
             ),
         },
-        "retry_config": {"max_retries": RETRIES, "retry_timeout": timedelta(seconds=RETRYING)},
+        "retry_config": {"max_retries": 0},  # retries are ours, and logged
     }
     if url.scheme == "s3":
         # Not all services know the deletion of several objects at once, of which we have few.
@@ -107,54 +125,88 @@ def client_of(url: ObjectUrl, environ: Mapping[str, str]) -> "ObjectStore":
     return GCSStore(url.bucket, **chosen) if url.scheme == "gs" else AzureStore(url.bucket, **chosen)
 
 
-class Store:
-    """The objects below the prefix, by name. Every method raises `StoreError`."""
+class _TimeLimit:
+    """The time for all requests to a store, counted while at least one is under way."""
 
-    def __init__(self, url: ObjectUrl, client: "ObjectStore") -> None:
-        self.url, self._client = url, client
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._left = seconds, seconds
+        self._under_way, self._since, self._lock = 0, 0.0, Lock()
+
+    def result(self, work: Coroutine[Any, Any, T]) -> T:
+        """What requests return. Raises `StoreError` when the time is over, and their own errors."""
+        with self._lock:
+            if not self._under_way:
+                self._since = monotonic()
+            self._under_way += 1
+            left = self._left - (monotonic() - self._since)
+        try:
+            return asyncio.run(asyncio.wait_for(work, left))
+        except TimeoutError:
+            words = f"it took longer than {duration_words(self._seconds)} (--publish-timeout)"
+            raise StoreError(words) from None
+        finally:
+            with self._lock:
+                self._under_way -= 1
+                if not self._under_way:
+                    self._left -= monotonic() - self._since
+
+
+class Store:
+    """The objects below the prefix, by name. Every method raises `StoreError`.
+
+    `seconds`: for all requests together.
+    """
+
+    def __init__(self, url: ObjectUrl, client: "ObjectStore", seconds: float) -> None:
+        self.url, self._client, self._time = url, client, _TimeLimit(seconds)
 
     def get(self, name: str) -> Object | None:
         """An object; None if there is none."""
         import obstore  # noqa: PLC0415 - as above
 
-        with self._translated():
+        async def read() -> Object | None:
             try:
-                found = obstore.get(self._client, name)
-                if found.meta["size"] > LARGEST_OBJECT:
-                    raise StoreError(f"{name} is too large")
-                return Object(bytes(found.bytes()), _version(found.meta), found.meta["last_modified"])
+                found = await obstore.get_async(self._client, name)
             except FileNotFoundError as error:
                 check_bucket(error)
                 return None
+            if found.meta["size"] > LARGEST_OBJECT:
+                raise StoreError(f"{name} is too large")
+            body = bytes(await found.bytes_async())
+            return Object(body, _version(found.meta), found.meta["last_modified"])
+
+        return self._result(read)
 
     def download(self, name: str, path: Path) -> bool:
         """Writes an object to a file; False if there is none, or if the name is impossible."""
         import obstore  # noqa: PLC0415 - as above
 
-        with self._translated():
+        async def copy() -> bool:
             try:
-                found = obstore.get(self._client, name)
+                found = await obstore.get_async(self._client, name)
             except (FileNotFoundError, ValueError) as error:
                 check_bucket(error)
                 return False
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.touch()
-            except OSError:
+            if not _is_possible(path):
                 return False
-            with open(path, "wb") as file:
-                file.writelines(found.stream())
+            with open(path, "wb") as file:  # noqa: ASYNC230 - in a thread of its own
+                async for chunk in found.stream():
+                    file.write(chunk)
             return True
+
+        return self._result(copy)
 
     def etag(self, name: str) -> str | None:
         """The ETag of an object; None if there is none."""
         import obstore  # noqa: PLC0415 - as above
 
-        with self._translated():
+        async def ask() -> str | None:
             try:
-                return obstore.head(self._client, name)["e_tag"]
+                return (await obstore.head_async(self._client, name))["e_tag"]
             except FileNotFoundError:
                 return None
+
+        return self._result(ask)
 
     def put(self, name: str, path: Path, cache_control: str | None) -> str | None:
         """Puts a file, atomically; its ETag."""
@@ -163,8 +215,11 @@ class Store:
         attributes = {"Content-Type": MEDIA_TYPES[path.suffix]} | (
             {"Cache-Control": cache_control} if cache_control else {}
         )
-        with self._translated():
-            return obstore.put(self._client, name, path, attributes=attributes)["e_tag"]
+
+        async def send() -> str | None:
+            return (await obstore.put_async(self._client, name, path, attributes=attributes))["e_tag"]
+
+        return self._result(send)
 
     def put_if(self, name: str, body: bytes, expected: ObjectVersion | None) -> ObjectVersion:
         """Puts an object if it is still this version, or absent; its new version. Raises `Changed`."""
@@ -194,8 +249,11 @@ class Store:
         """Deletes an object, if there is one."""
         import obstore  # noqa: PLC0415 - as above
 
-        with self._translated(), suppress(FileNotFoundError):
-            obstore.delete(self._client, name)
+        async def remove() -> None:
+            with suppress(FileNotFoundError):
+                await obstore.delete_async(self._client, name)
+
+        self._result(remove)
 
     def _put(self, name: str, body: bytes, expected: ObjectVersion | None) -> ObjectVersion:
         import obstore  # noqa: PLC0415 - as above
@@ -203,13 +261,36 @@ class Store:
 
         mode: UpdateVersion | Any = "create" if expected is None else expected
         attributes = {"Content-Type": MEDIA_TYPES[Path(name).suffix]}
-        with self._translated():
+
+        async def send() -> ObjectVersion:
             try:
-                done = obstore.put(self._client, name, body, mode=mode, attributes=attributes)
+                done = await obstore.put_async(self._client, name, body, mode=mode, attributes=attributes)
             except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:
                 check_bucket(error)
                 raise Changed from None
             return _version(done)
+
+        return self._result(send)
+
+    def _result(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        with self._translated():
+            return self._time.result(self._tried(work))
+
+    async def _tried(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        from crawler.rules import retries  # noqa: PLC0415 - takes long to import
+
+        trying = retries.while_error(
+            may_pass,
+            seconds=RETRYING,
+            tries=RETRIES + 1,
+            first=PAUSE,
+            sleep=asyncio.sleep,
+            repeats=lambda error, attempt: log_repeated(
+                str(self.url), reason(self.url, error, REQUEST_TIMEOUT), attempt
+            ),
+        )
+        done: T = await trying(work)
+        return done
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -219,11 +300,22 @@ class Store:
         try:
             yield
         except BaseError as error:
-            raise StoreError(reason(self.url, error, REQUEST_TIMEOUT)) from None
+            again = ", also when asked again" if may_pass(error) else ""
+            raise StoreError(reason(self.url, error, REQUEST_TIMEOUT) + again) from None
         except BaseException as error:
             if type(error).__name__ != "PanicException":  # of the library
                 raise
             raise StoreError("its client failed; maybe a setting in the environment is not valid") from None
+
+
+def _is_possible(path: Path) -> bool:
+    """Whether a file can have this name; it is made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError:
+        return False
+    return True
 
 
 def _version(meta: Mapping[str, Any]) -> ObjectVersion:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,8 @@ from threading import Thread
 from typing import Final
 
 import anyio.to_thread
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawler.errors import ConfigError, OutputError, PublishRefused
 from crawler.model.facts import Entry, Extras
@@ -27,8 +29,10 @@ from crawler.parse.url import Url, origin
 from crawler.settings.object_url import ObjectUrl, is_object_url, parsed
 from crawler.settings.sections import DEFAULTS, Guard, Output, Settings
 from crawler.sitemap.publish import staging, stylesheet, upload
+from crawler.sitemap.publish.difference import Difference, compare
 from crawler.sitemap.publish.guard import PUBLICATIONS_COMPARED, CrawlResult, EarlierPublications
 from crawler.sitemap.publish.guard import check as check_guard
+from crawler.sitemap.publish.identity import SitemapIdentity
 from crawler.sitemap.publish.manifest import (
     MANIFEST,
     Last,
@@ -55,10 +59,10 @@ THREAD_INTERVAL: Final = 0.02  # seconds between looks at a thread
 VALIDATED: Final = frozenset({"xml", "txt"})
 
 LastCheck = Callable[[], Awaitable[None]]
+FilesOf = Callable[[Sequence[str]], Sequence[Path]]
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlToPublish:
+class CrawlToPublish(Struct, frozen=True):
     """The crawl whose sitemap is published."""
 
     site: str  # the crawled origin: its URLs are published below `publish_base`, if that is set
@@ -130,32 +134,46 @@ class _Draft:
     base: str
     crawl: CrawlToPublish
 
-    async def write(self, place: Path, last: Last, output: str) -> tuple[list[Part], Published]:
-        """Writes the files, and checks them. Raises `PublishRefused`."""
+    async def write(
+        self, place: Path, last: Last, output: str, published: "FilesOf | None" = None
+    ) -> tuple[list[Part], Published]:
+        """Writes the files, and checks them. Raises `PublishRefused`.
+
+        `published`: makes those of these published files that are there readable, and returns their paths.
+        """
         form = self.style.form
         writer = Writer(place, self.base, self.style, shards_of(last, form), taken(last, form))
         async for chunk in self.entries:
-            await anyio.to_thread.run_sync(writer.add, _rebased(chunk, self.crawl.site, self.base))
+            await anyio.to_thread.run_sync(writer.add, rebased(chunk, self.crawl.site, self.base))
         parts = await anyio.to_thread.run_sync(writer.finish)
         urls = sum(part.urls for part in parts)
-        check_guard(self.guard, urls, EarlierPublications(last.urls, last.recent), self.crawl.result)
+        found = Difference()
+        if published:
+            found = await anyio.to_thread.run_sync(_difference, place, parts, last, published)
+        identity = SitemapIdentity.read((last.manifest or {}).get("site"))
+        before = EarlierPublications(last.urls, last.recent, identity, found)
+        check_guard(self.guard, urls, before, self.crawl.result)
         if not self.guard.force and form in VALIDATED:
             await anyio.to_thread.run_sync(_validate, place, parts, last)
         line = _robots_line(self.style, self.base, parts)
-        return parts, Published((), urls, output, line, writer.refused, writer.optional)
+        changes = {"added": found.added, "removed": found.removed, "changed": found.changed}
+        return parts, Published((), urls, output, line, writer.refused, optional=writer.optional, **changes)
 
     def record(self, last: Last, parts: Sequence[Part]) -> PublicationRecord:
         """What manifests say of these parts."""
         run_id, crawled = self.crawl.run_id, self.crawl.result
         before = publications_before(last, run_id, parts)[-PUBLICATIONS_COMPARED + 1 :]
-        # After --force later publications are compared with this one only.
-        recent = () if self.guard.force else before
-        return PublicationRecord(run_id, parts, crawled.complete, crawled.outcomes, recent)
+        urls, usual = sum(part.urls for part in parts), 1 - DEFAULTS.guard.max_shrink
+        is_redesigned = self.guard.max_shrink >= 1 and urls < usual * max(before, default=0)
+        # Otherwise the next night would be refused.
+        recent = () if self.guard.force or is_redesigned else before
+        return PublicationRecord(run_id, parts, crawled.complete, crawled.outcomes, recent, crawled.identity)
 
 
-async def _print_draft(draft: _Draft) -> Published:
+async def _print_draft(draft: _Draft, folder: str = "") -> Published:
+    """Prints the sitemap, which is made in a temporary folder. `folder`: where a dry run would write."""
     with _temporary("nothing was printed") as place:
-        parts, published = await draft.write(place, Last(), "")
+        parts, published = await draft.write(place, Last(), folder)
         if not draft.guard.dry_run:
             _print(place, parts)
         return published
@@ -165,11 +183,15 @@ async def _move_draft(
     draft: _Draft, output: Output, last_check: LastCheck | None, waits: Callable[[float], bool]
 ) -> Published:
     folder, mode = Path(output.output), int(output.file_mode, 8)
+    if draft.guard.dry_run and not await anyio.Path(folder).exists():  # nothing is written, not even a folder
+        return await _print_draft(draft, str(folder))
     with staging.translated(folder) as state:
         _check_manifest(folder)
         async with staging.locked_staging(folder, mode, waits) as place:
             last = await anyio.to_thread.run_sync(last_of, folder)
-            parts, published = await draft.write(place, last, str(folder))
+            parts, published = await draft.write(
+                place, last, str(folder), lambda names: [folder / name for name in names]
+            )
             if draft.guard.dry_run:
                 return published
             names = left_over(last, [part.name for part in parts])
@@ -189,7 +211,7 @@ async def _move_draft(
 async def _put_draft(
     draft: _Draft, output: Output, url: ObjectUrl, last_check: LastCheck | None
 ) -> Published:
-    store, dry = connect(url), draft.guard.dry_run
+    store, dry = connect(url, output.publish_timeout), draft.guard.dry_run
     writer = draft.crawl.writer or token_hex(8)
     with _temporary() as place:
         with staging.translated(url):
@@ -197,7 +219,10 @@ async def _put_draft(
             _check_manifest(mirror, url)
             if not dry:
                 upload.check_unclaimed(store, before, writer, datetime.now(UTC))
-        parts, published = await draft.write(place, before.last, str(url))
+        with staging.translated(url):
+            parts, published = await draft.write(
+                place, before.last, str(url), partial(upload.mirrored, store, mirror)
+            )
         if dry:
             return published
         if last_check:
@@ -212,7 +237,7 @@ async def _put_draft(
 async def check_output(output: Output) -> None:
     """Raises `OutputError` if files cannot be written: checked before a long crawl, not only after it."""
     if url := parsed(output.output):
-        await _abandonable(partial(_check_store, url))
+        await _abandonable(partial(_check_store, url, output.publish_timeout))
     elif output.output != STDOUT:
         check_folder(output)
 
@@ -243,8 +268,8 @@ def check_folder(output: Output) -> None:
         staging.check(folder, int(output.file_mode, 8))
 
 
-def _check_store(url: ObjectUrl) -> None:
-    store = connect(url)
+def _check_store(url: ObjectUrl, seconds: float) -> None:
+    store = connect(url, seconds)
     with _temporary() as place, staging.translated(url):
         manifest = store.get(MANIFEST)
         (place / MANIFEST).write_bytes(manifest.body if manifest else b"")
@@ -265,7 +290,7 @@ def _check_manifest(folder: Path, place: object = None) -> None:
         )
 
 
-def _rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
+def rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
     """The entries with the published base in place of the crawled origin. Other URLs stay."""
     if site == base:
         return entries
@@ -274,7 +299,7 @@ def _rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
         return Url(base + url[len(site) :]) if origin(url) == site else url
 
     return [
-        Entry(moved(entry.url), entry.lastmod, entry.extras and _moved(entry.extras, moved))
+        entry._replace(url=moved(entry.url), extras=entry.extras and _moved(entry.extras, moved))
         for entry in entries
     ]
 
@@ -283,6 +308,20 @@ def _moved(extras: Extras, moved: Callable[[Url], Url]) -> Extras:
     return extras._replace(
         elements=tuple(element._replace(url=moved(element.url)) for element in extras.elements)
     )
+
+
+def _difference(place: Path, parts: Sequence[Part], last: Last, published: FilesOf) -> Difference:
+    """What the new files change. Those that are there already are not read."""
+    digests = {part.sha256 for part in parts if part.urls}
+    names = [name for name, digest in last.digests.items() if digest not in digests]
+    known = frozenset(last.digests.values())
+    left = {part.name: place / part.name for part in parts if part.urls and part.sha256 not in known}
+    unchanged = sum(part.urls for part in parts if part.urls and part.sha256 in known)
+    if not last.digests:
+        return Difference(added=sum(part.urls for part in parts))
+    found = compare(dict(zip(names, published(names), strict=True)), left, unchanged)
+    forms = {name.removesuffix(".gz").rpartition(".")[2] for name in [*names, *left]}
+    return found if len(forms) < 2 else found._replace(changed=0)
 
 
 def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:

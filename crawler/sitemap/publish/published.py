@@ -1,10 +1,9 @@
 """The result of a publication, as callers and `swap` and `upload` see it."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     """A published file. `size`: bytes on disk."""
 
     name: str
@@ -14,8 +13,7 @@ class File:
     sha256: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(Struct, frozen=True):
     """The result of a publication."""
 
     files: tuple[File, ...]
@@ -23,4 +21,8 @@ class Published:
     folder: str
     robots_line: str  # empty for a format that no search engine reads
     refused: int = 0  # URLs that are not allowed in a sitemap
+    # URLs added, removed, and with another date, compared with the files that were there.
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
     optional: int = 0  # optional elements of all its URLs together, such as images

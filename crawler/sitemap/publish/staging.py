@@ -93,7 +93,10 @@ async def _lock_later(handle: int, waits: Callable[[float], bool]) -> bool | Non
 
 @contextmanager
 def _opened(folder: Path, mode: int) -> Iterator[int]:
-    """A handle of the folder, which is created if missing. `mode`: that of its files."""
+    """A handle of the folder, which is created if missing, and goes again if nothing is written to it.
+
+    `mode`: that of its files.
+    """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for path in missing:
@@ -102,6 +105,9 @@ def _opened(folder: Path, mode: int) -> Iterator[int]:
     try:
         yield handle
     finally:
+        with suppress(OSError):  # not empty
+            for path in missing:
+                path.rmdir()
         os.close(handle)
 
 
@@ -141,10 +147,15 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
 
 def check(folder: Path, mode: int = DEFAULT_FILE_MODE) -> None:
     """Raises `OSError` if files cannot be written to the folder."""
-    with _opened(folder, mode) as handle:
-        _clear(folder, _lock(handle))
-        with temporary_folder(folder):
-            pass
+    if os.path.lexists(folder):
+        with _opened(folder, mode) as handle:
+            _clear(folder, _lock(handle))
+            with temporary_folder(folder):
+                pass
+    else:  # made only for what is written to it
+        there = next(path for path in folder.parents if path.exists())
+        with temporary_folder(there) as place:
+            (place / folder.relative_to(there)).mkdir(parents=True)
 
 
 def reason(error: OSError) -> str:

@@ -6,16 +6,16 @@ values of variables: at most the HTTP status and the error code, which is letter
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from crawler.errors import ConfigError
 from crawler.settings.object_url import ObjectUrl
 from crawler.settings.values import duration_words
 
 
-@dataclass(frozen=True, slots=True)
-class Cloud:
+class Cloud(Struct, frozen=True):
     """What is said of one kind of store, and what of the environment is checked."""
 
     name: str
@@ -50,6 +50,7 @@ _STATUS: Final = re.compile(r"status code: (\d{3})")
 _NO_CREDENTIALS: Final = re.compile(r"169\.254\.169\.254|token request|redential")
 _TIMED_OUT: Final = re.compile(r"kind: Timeout|[Tt]imed ?[Oo]ut")
 _NOT_REACHED: Final = re.compile(r"kind: Connect|error sending request")
+_PASSING: Final = frozenset({"408", "429", "500", "502", "503", "504"})
 _NO_BUCKET: Final = frozenset({"NoSuchBucket", "ContainerNotFound", "InvalidBucketName", "AccountNotFound"})
 _REGION: Final = frozenset(
     {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
@@ -78,7 +79,17 @@ def code_of(text: str) -> str:
     return found[1] if found else ""
 
 
-def reason(url: ObjectUrl, error: Exception, seconds: float) -> str:
+def may_pass(error: BaseException) -> bool:
+    """Whether a request is worth another try."""
+    text = str(error)
+    if isinstance(error, StoreError) or "builder error" in text:
+        return False
+    if status := _STATUS.search(text):
+        return status[1] in _PASSING
+    return bool(_TIMED_OUT.search(text) or _NOT_REACHED.search(text))
+
+
+def reason(url: ObjectUrl, error: BaseException, seconds: float) -> str:
     """Why a request failed, as a part of a sentence. `seconds`: the time that it had."""
     cloud, text, kind = CLOUDS[url.scheme], str(error), type(error).__name__
     code, status = code_of(text), _STATUS.search(text)
@@ -104,7 +115,7 @@ def reason(url: ObjectUrl, error: Exception, seconds: float) -> str:
             code == "NotImplemented" or kind == "NotSupportedError",
             "the store does not support what is needed (conditional puts)",
         ),
-        (status, f"the store answered {said}, also when asked again"),
+        (status, f"the store answered {said}"),
         (_TIMED_OUT.search(text), f"the store did not answer within {duration_words(seconds)}"),
         ("builder error" in text, "the address of the store is not valid"),
         (_NOT_REACHED.search(text), "the store cannot be reached"),

@@ -14,10 +14,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
+from msgspec import Struct
+
 from crawler.errors import OutputBusy
 from crawler.model.failpoints import failpoint
 from crawler.settings.sections import Output
-from crawler.settings.values import duration_words
 from crawler.sitemap.publish import stylesheet
 from crawler.sitemap.publish.manifest import (
     MANIFEST,
@@ -26,6 +27,7 @@ from crawler.sitemap.publish.manifest import (
     PublicationRecord,
     entry_points,
     files_of,
+    is_file,
     last_of,
     left_over,
     read_manifest,
@@ -46,8 +48,7 @@ CLAIM: Final = "publishing"  # key of a manifest that is a claim
 CACHE_CONTROL: Final = "cache_control"  # key of a manifest: with which the files were put
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(Struct, frozen=True):
     """The last publication, and the manifest that describes it."""
 
     last: Last
@@ -66,6 +67,13 @@ def look(store: Store, mirror: Path) -> Before:
     if len(parts) <= MOST_INDEXED_FILES:
         _each(lambda names: any(store.download(name, mirror / name) for name in names), parts)
     return Before(last_of(mirror), manifest)
+
+
+def mirrored(store: Store, mirror: Path, names: Sequence[str]) -> list[Path]:
+    """The paths of published files in `mirror`, which are fetched if they are not there yet."""
+    missing = [name for name in names if not is_file(mirror / name)]
+    _each(lambda name: store.download(name, mirror / name), missing)
+    return [mirror / name for name in names]
 
 
 def check_unclaimed(store: Store, before: Before, writer: str, now: datetime) -> None:
@@ -109,7 +117,6 @@ class Upload:
 
     def __call__(self) -> tuple[File, ...]:
         """Puts what changed. Raises `StoreError`, `OutputBusy`."""
-        self._deadline = monotonic() + self.output.publish_timeout
         self._kept = self._unchanged()
         changed = [part.name for part in self.parts if part.name not in self._kept]
         gone = left_over(self.before.last, [part.name for part in self.parts])
@@ -157,10 +164,6 @@ class Upload:
         self.state.says = DONE
 
     def _put(self, name: str) -> None:
-        if monotonic() > self._deadline:
-            raise StoreError(
-                f"it took longer than {duration_words(self.output.publish_timeout)} (--publish-timeout)"
-            )
         self._check_claim()
         with failpoint(f"put of {name}"):
             etag = self.store.put(name, self.place / name, self.output.cache_control)

@@ -4,8 +4,9 @@ An error violates the protocol or prevents search engines from reading the file.
 tolerated by most, but probably a mistake.
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES, MAX_LOC
 from crawler.model.reasons import Reason
@@ -70,8 +71,7 @@ WARNINGS = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class SitemapFinding:
+class SitemapFinding(Struct, frozen=True):
     """A fault, and where it is."""
 
     place: str  # file or URL

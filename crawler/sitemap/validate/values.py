@@ -6,9 +6,10 @@ Each check returns the codes of the faults. The structure of the file is validat
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
+
+from msgspec import Struct
 
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
 from crawler.parse import languages
@@ -103,8 +104,7 @@ def check_priority(text: str) -> Iterator[Fault]:
 # -- extensions ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Extension:
+class Extension(Struct, frozen=True):
     """The elements that an extension adds to an entry, with their fields."""
 
     prefix: str

@@ -7,16 +7,18 @@ new numbers, so that an old index never leads to only half of its URLs. Files ar
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 SMALL_LEAF: Final = 8  # a leaf below an eighth of the limits is merged with a neighbour
 FILLED: Final = 0.75  # share of the limits that two merged leaves may fill
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(Struct, frozen=True):
     """A file's number, and the first text of its range, which ends where the next shard begins."""
 
     number: int
@@ -37,8 +39,7 @@ class Leaf:
         self.size += sum(map(len, lines))
 
 
-@dataclass(frozen=True, slots=True)
-class FileLimits:
+class FileLimits(Struct, frozen=True):
     """The limits of one file: lines, and their total bytes."""
 
     lines: int

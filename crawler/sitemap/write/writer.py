@@ -10,10 +10,12 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawler.errors import OutputError
 from crawler.model.facts import Element, Entry, Extras
@@ -39,13 +41,12 @@ def _url_in_xml(line: bytes) -> str:
 
 
 def _date_in(line: bytes) -> bytes:
-    """The lastmod of a line, or b"". All have the same form in UTC, so they can be compared as text."""
+    """The lastmod of a line, or b"". All are in UTC, to the second or day, and compare as text."""
     at = line.find(b"<lastmod>") + len("<lastmod>")
     return line[at : line.index(b"<", at)] if at >= len("<lastmod>") else b""
 
 
-@dataclass(frozen=True, slots=True)
-class FileForm:
+class FileForm(Struct, frozen=True):
     """A file format. `url_of`: returns the URL in a line."""
 
     suffix: str
@@ -65,8 +66,7 @@ FORMS: Final = {
 INDEX: Final = FileForm("xml", _url_in_xml, f'{XML}<sitemapindex xmlns="{NAMESPACE}">\n', "</sitemapindex>\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Struct, frozen=True):
     """The format of the files."""
 
     form: str = "xml"
@@ -79,8 +79,7 @@ class Style:
     stylesheet: str | None = None  # file name of a stylesheet, for XML
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A written file. Sizes in bytes."""
 
     name: str
@@ -147,6 +146,7 @@ class Writer:
 
     def _line(self, entry: Entry) -> bytes:
         date = "" if entry.lastmod is None else w3c(entry.lastmod)
+        date = date.partition("T")[0] if entry.is_day else date
         match self._style.form:
             case "xml":
                 dated = f"<lastmod>{date}</lastmod>" if date else ""

@@ -12,7 +12,7 @@ from crawler.model.facts import Obstacle
 from crawler.model.survey import Survey
 from crawler.parse.html import PageSource, extract
 from crawler.parse.url import Url
-from crawler.rules.doubts import Landing, doubts
+from crawler.rules.incomplete_site import Landing, doubts
 from crawler.workers.sandbox import Sandbox
 from tests.cli.conftest import run  # noqa: F401 - a fixture
 from tests.cli.test_cli import locs

@@ -1,18 +1,29 @@
 """What is published of the newest run, from the state: where, which entries, and doubts about them."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
 
 from crawler.app.features import writing
+from crawler.app.settings_digests import site_of
+from crawler.errors import PublishRefused
 from crawler.model.facts import Entry
-from crawler.model.note import OUTPUT, PUBLISH_BASE
+from crawler.model.note import HEALTH, IDENTITY, OUTPUT, PUBLISH_BASE
 from crawler.model.outcome import Moved
+from crawler.model.survey import Balance, Failures
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, History, Record, Runs, reads
-from crawler.rules.doubts import Landing, SiteDoubts, doubts
+from crawler.rules.incomplete_site import Landing, SiteDoubts, doubts
 from crawler.rules.page_rules import PageRules
 from crawler.settings.sections import DEFAULTS, Settings
+from crawler.sitemap.publish.difference import LONGEST_SHOWN
+from crawler.sitemap.publish.guard import CrawlResult
+from crawler.sitemap.publish.identity import SitemapIdentity
+
+EXAMPLES = 3  # pages in a sentence
 
 
 async def final_start(pages: Record, start: Url) -> Url:
@@ -39,6 +50,19 @@ async def published_as(history: History, settings: Settings, start: Url | None =
     last = await history.read(reads.LastPublication())
     known_base = last.base if last and last.base else await history.recall(PUBLISH_BASE)
     return PublishBase(settings.output.publish_base or known_base or site, site)
+
+
+async def identity_of(runs: Runs, base: PublishBase) -> SitemapIdentity | None:
+    """What the newest run crawls, as it is published."""
+    noted: Mapping[str, Any] = await runs.recall(IDENTITY)
+    known = SitemapIdentity.read(noted)
+    if known is None:
+        return None
+    if base.base != base.site:
+        name = base.base.partition("://")[2].removeprefix("www.")
+        folders = [f"{name}/{folder.partition('/')[2]}" for folder in known.folders]
+        return replace(known, sites=[name], folders=folders)
+    return replace(known, sites=sorted({*known.sites, site_of(base.site)}))
 
 
 async def output_of(runs: Runs, settings: Settings) -> str:
@@ -72,6 +96,33 @@ async def _by_rules(
 ) -> AsyncIterator[Sequence[Entry]]:
     async for chunk in entries:
         yield rules.apply(chunk) if rules else chunk
+
+
+async def result_of(
+    frontier: Frontier, base: PublishBase, balance: Balance, found: SiteDoubts, *, complete: bool
+) -> CrawlResult:
+    """What the guard is told of the newest run. `complete`: every URL is settled."""
+    has_failed = any(code.startswith("failed:") for code in balance.outcomes)
+    return CrawlResult(
+        complete,
+        balance.outcomes,
+        await frontier.read(reads.PublishedOutcomes()),
+        found.doubt,
+        await frontier.read(reads.FailuresOfRun()) if has_failed else Failures(),
+        await frontier.recall(HEALTH),
+        identity=await identity_of(frontier, base),
+    )
+
+
+async def with_examples(frontier: Frontier, refusal: PublishRefused) -> PublishRefused:
+    """The refusal, with a few of the pages that were decisive: published ones, if there are any."""
+    pages = await frontier.read(reads.PublishedExamples(refusal.codes)) if refusal.codes else ()
+    for code in () if pages else sorted(refusal.codes):
+        pages = [*pages, *await frontier.read(reads.Examples(code))]
+    if not pages:
+        return refusal
+    named = ", ".join(page[:LONGEST_SHOWN] for page in pages[:EXAMPLES])
+    return PublishRefused(f"{refusal} For example: {named}.", refusal.codes)
 
 
 async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:

@@ -2,21 +2,29 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Final
 
 from crawler.app.features import FEATURES
 from crawler.fetch.request_headers import has_login
 from crawler.model.run import Terms
+from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.settings.sections import Settings, keys
+from crawler.rules.record import AVERTED
+from crawler.settings.sections import DEFAULTS, Http, Settings, keys
+from crawler.sitemap.publish.identity import SitemapIdentity
 
 AGREED: Final = frozenset({
     "scope", "urls", "verdicts", "output", "dates", "rules", "guard",
-    "check-external", "rate", "max-wait", "ignore-robots", "user-agent", "fail-on", "keep-runs", "render",
+    "check-external", "rate", "ignore-robots", "user-agent", "fail-on", "keep-runs", "render", *AVERTED,
 })  # fmt: skip
 """Sections and settings that all members of a run must have alike."""
+CHOOSING: Final = frozenset({"scope", "urls", "verdicts", "rules", "ignore-robots"})
+"""Sections and settings that choose which pages are listed."""
+NOT_CHOOSING: Final = frozenset({"start", "scope", "max-pages", "max-time"})
 READ: Final = 3  # increment when more is extracted from a page: all pages are then fetched and parsed again
 
 
@@ -36,6 +44,7 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
         settings.dates.lastmod,
         settings.http.user_agent,
         settings.http.auth_env,
+        *_answering(settings.http),
         settings.pace.ignore_robots,
         settings.output.publish_base,
         avoids_logout(settings),
@@ -60,6 +69,7 @@ def reading(settings: Settings) -> str:
         *([http.header_for, http.client_cert] if http.header_for or http.client_cert else ()),
         *(feature.name for feature in FEATURES if feature.is_on(settings)),
         *_render(settings),
+        *settings.dates.lastmod_ignore,
         *_rules(settings, "follow"),  # a link that is not followed is stored as one with nofollow
     ])  # fmt: skip
 
@@ -74,12 +84,50 @@ def terms(settings: Settings) -> Terms:
         if key.section in AGREED or key.name in AGREED
     }
     scope = settings.scope
-    return Terms(settings.state.run or "", agreed, scope.max_pages, scope.max_time)
+    limits = {
+        key.name: getattr(getattr(settings, key.section), key.field) for key in keys() if key.name in AVERTED
+    }
+    asked_as = _asked_as(settings.http)
+    return Terms(settings.state.run or "", agreed, scope.max_pages, scope.max_time, asked_as, limits)
+
+
+def identity(settings: Settings, starts: Sequence[Url]) -> SitemapIdentity:
+    """What these settings crawl, and the digests of those that choose pages, if they are not the default."""
+    scope = settings.scope
+    chosen = {
+        key.heading if key.option.kind.tables else f"--{key.name}": getattr(
+            getattr(settings, key.section), key.field
+        )
+        for key in keys()
+        if (key.section in CHOOSING or key.name in CHOOSING) and key.name not in NOT_CHOOSING
+    }
+    defaults = {f"--{key.name}": getattr(getattr(DEFAULTS, key.section), key.field) for key in keys()}
+    folders = sorted(
+        f"{site_of(url)}{urls.target(url).partition('?')[0].rpartition('/')[0]}/" for url in starts
+    )
+    return SitemapIdentity(
+        sorted({site_of(url) for url in starts}),
+        scope.scope,
+        folders if scope.scope == "path" else [],
+        {name: _digest(value)[:8] for name, value in chosen.items() if value and value != defaults.get(name)},
+    )
+
+
+def site_of(url: str) -> str:
+    """The host without `www.`, with its port: the same for http and https."""
+    return urls.netloc(f"{url}/").removeprefix("www.")
 
 
 def avoids_logout(settings: Settings) -> bool:
     """Whether logout links are not followed: with a login, unless the rule is switched off."""
     return has_login(settings.http) and "logout" not in settings.verdicts.no_rule
+
+
+def _asked_as(http: Http) -> str:
+    """A digest of who asks, with the values of secrets: too short to guess them by."""
+    secret = os.environ.get(http.auth_env or "")
+    cookies = Path(http.cookie_file).read_text(errors="replace") if http.cookie_file else None
+    return _digest([http.user_agent, http.header, http.header_for, secret, cookies, http.client_cert])[:4]
 
 
 def _rules(settings: Settings, *keys: str) -> Sequence[object]:
@@ -88,6 +136,15 @@ def _rules(settings: Settings, *keys: str) -> Sequence[object]:
     if all(getattr(rule, key) for rule in rules for key in keys):
         return ()
     return [[[rule.match, *(getattr(rule, key) for key in keys)] for rule in rules]]
+
+
+def _answering(http: Http) -> Sequence[object]:
+    """What decides whether a page answers, and how, as far as it is not the default."""
+    names = (
+"header", "header_for", "cookie_file", "client_cert", "insecure", "allow_address",
+    )  # fmt: skip
+    values = {name: getattr(http, name) for name in names}
+    return [[name, value] for name, value in values.items() if value != getattr(DEFAULTS.http, name)]
 
 
 def _render(settings: Settings) -> Sequence[str]:

@@ -1,0 +1,40 @@
+"""Keeps the sitemaps of two sites apart that are crawled from one working folder.
+
+The default folder is that of the site which was published there first; another site gets a folder of its own
+below it. A folder that was named stays as it is: the publish guard refuses to replace another site's sitemap.
+"""
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+from crawler.app.state import name_of
+from crawler.parse.url import Url
+from crawler.settings.sections import DEFAULTS, Settings
+from crawler.sitemap.publish.identity import SitemapIdentity
+from crawler.sitemap.publish.manifest import MANIFEST, read_manifest
+
+log = logging.getLogger("crawler")
+
+
+def with_own_folder(settings: Settings, base: str) -> Settings:
+    """The settings with the folder for the sitemap of a site that is published at `base`."""
+    default = DEFAULTS.output.output
+    if settings.output.output != default:
+        return settings
+    own, site = Path(default) / name_of(Url(base)), base.partition("://")[2].removeprefix("www.")
+    known = SitemapIdentity.read((read_manifest(Path(default)) or {}).get("site"))
+    others = known.sites if known else ()
+    if not (own / MANIFEST).is_file() and (not others or site in others):
+        return settings
+    other = others[0] if others and site not in others else None
+    why = f"{default} has that of {other}" if other else "it was published there before"
+    words = f"the sitemap of {site} goes to {own}, as {why}"
+    log.warning(
+        words,
+        extra={
+            "event": "the default folder has the sitemap of another site",
+            "fields": {"site": site, "other": other, "folder": str(own)},
+        },
+    )
+    return replace(settings, output=replace(settings.output, output=str(own)))

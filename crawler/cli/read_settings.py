@@ -1,0 +1,114 @@
+"""Reads the settings of a command: of a file that is named or found, of the environment, and of its flags.
+
+`settings.load` says which one counts; here, which file it is, and which of its sites a command is for.
+"""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crawler.cli.needs import check_needs
+from crawler.cli.options import typed
+from crawler.cli.output import configure_log, say_found
+from crawler.errors import ConfigError
+from crawler.report.printable import printable
+from crawler.settings import load
+from crawler.settings.sections import Settings
+
+if TYPE_CHECKING:
+    from crawler.app.sites import SiteSettings
+
+log = logging.getLogger("crawler")
+
+
+def read_settings(params: Mapping[str, Any], *urls: str | None) -> Settings:
+    """The settings of one site, which --site, a URL or --state names if there are several.
+
+    Of a command without --site, those that all sites have in common. Raises `ConfigError`.
+    """
+    return read_layers(params, *urls)[0]
+
+
+def read_layers(params: Mapping[str, Any], *urls: str | None) -> tuple[Settings, Sequence[load.Origin]]:
+    """The same, with the origin of each."""
+    file, found = _file(params)
+    if "site" in params and _has_sites(params):
+        sites = read_sites(params, *urls)
+        if len(sites) > 1:
+            raise ConfigError(f"There are {len(sites)} sites in {file}: choose one of {_choice(sites)}.")
+        return sites[0].settings, sites[0].origins
+    start = tuple(url for url in urls if url)
+    settings, origins = load.resolve(file, os.environ, typed(params) | ({"start": start} if start else {}))
+    _tell(params, [settings], found)
+    return settings, origins
+
+
+def read_origins(params: Mapping[str, Any]) -> "list[tuple[str, Sequence[load.Origin]]]":
+    """Where settings come from: those of all sites, and with the name of each those that differ."""
+    if not _has_sites(params):
+        return [("", read_layers(params)[1])]
+    sites = read_sites(params)
+    if len(sites) == 1:
+        return [(sites[0].name, sites[0].origins)]
+    common = load.resolve(_file(params)[0], os.environ, typed(params))[1]
+    differing = [(site.name, [item for item in site.origins if item not in common]) for site in sites]
+    return [("", common), *differing]
+
+
+def read_sites(params: Mapping[str, Any], *urls: str | None) -> "list[SiteSettings]":
+    """The settings of each site that a command is for."""
+    from crawler.app.sites import sites_of  # noqa: PLC0415 - only crawls and several sites need it
+
+    file, found = _file(params)
+    wanted, starts = params.get("site", ()), [url for url in urls if url]
+    sites = sites_of(file, os.environ, typed(params), wanted, starts)
+    _tell(params, [site.settings for site in sites], found)
+    if starts and not sites[0].name and load.site_tables(file):
+        words = f"{printable(starts[0])} is on none of {_choice(sites_of(file, os.environ, {}))} in {file}"
+        log.info(words, extra={"event": "on no site", "fields": {"url": starts[0], "file": str(file)}})
+    return sites
+
+
+def read_crawled(params: Mapping[str, Any], *urls: str) -> "list[SiteSettings]":
+    """The settings of each site to crawl: a state alone says of none where it starts."""
+    from crawler.app.sites import sites_of  # noqa: PLC0415 - as above
+
+    sites, file = read_sites(params, *urls), _file(params)[0]
+    if not sites[0].settings.scope.start and load.site_tables(file):
+        choice = _choice(sites_of(file, os.environ, {}))
+        raise ConfigError(
+            f"--state {params['state']} is of no site in {file}: add one of {choice}, or a URL."
+        )
+    return sites
+
+
+def _choice(sites: "Sequence[SiteSettings]") -> str:
+    return ", ".join(f"--site {site.name}" for site in sites)
+
+
+def _has_sites(params: Mapping[str, Any]) -> bool:
+    return bool(params.get("site") or load.site_tables(_file(params)[0]))
+
+
+def _file(params: Mapping[str, Any]) -> tuple[Path | None, Path | None]:
+    """The settings file; and the same if it was found, and not named."""
+    found = None if params.get("config") else load.found_file()
+    return found or (Path(params["config"]) if params.get("config") else None), found
+
+
+def _tell(params: Mapping[str, Any], sites: Sequence[Settings], found: Path | None = None) -> None:
+    """Configures the log, names the file that was found, and refuses flags that have no effect."""
+    configure_log(sites[0].log)
+    check_needs(typed(params), params, sites)
+    if found:
+        say_found(found)
+
+
+def read_given(params: Mapping[str, Any]) -> Settings:
+    """The settings of commands that do not concern the site of a file in the working folder."""
+    file = Path(params["config"]) if params.get("config") else None
+    settings = load.resolve(file, os.environ, typed(params))[0]
+    _tell(params, [settings])
+    return settings

@@ -1,0 +1,85 @@
+"""How many requests a run may still make: a share for each distinct content that it has found, and a base.
+
+The last resort against endless sites, beside the patterns of `rounds`: what waits is not fetched once the
+budget is spent. It is computed from the rows of a run at a barrier. The numbers are those of `rules.traps`.
+"""
+
+from typing import Final, NamedTuple
+
+from crawler.frontier.database import Database
+from crawler.frontier.patterns import READ
+from crawler.frontier.visits import ANY_DEPTH
+from crawler.rules.record import SETTLED
+from crawler.rules.traps import is_poor, requests_for
+
+
+def _distinct(content: str) -> str:
+    """How many different ones there are. A file that is no page has a content of its own."""
+    return f"""count(DISTINCT CASE WHEN {READ} THEN coalesce({content}, url)
+    WHEN outcome = 'unlisted:type' AND detail NOT IN ('text/html', 'application/xhtml+xml') THEN url END)"""
+
+
+FOUND: Final = f"""
+SELECT count(*), @least({_distinct("version")}, {_distinct("digest")})
+FROM known WHERE run = :run AND state = {SETTLED} AND attempts > 0 AND depth < :below
+    AND (status IS NOT NULL OR outcome LIKE 'failed:%' OR outcome LIKE 'kept:%')
+"""
+SETTLED_SO_FAR: Final = "SELECT coalesce(sum(settled), 0) FROM member WHERE run = :run"
+
+
+class _RunCounts(NamedTuple):
+    """What a run had found when its rows were last counted."""
+
+    settled: int  # URLs
+    requests: int
+    contents: int
+
+    def requests_at(self, settled: int) -> int:
+        """At most, once so many URLs were settled."""
+        return self.requests + max(0, settled - self.settled)
+
+
+NOTHING: Final = _RunCounts(0, 0, 0)
+
+
+class Budget:
+    """The budget of the current run."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._found: _RunCounts | None = None
+        db.on_forget(self.forget)
+
+    def forget(self) -> None:
+        """Clear the cache."""
+        self._found = None
+
+    def left(self, wanted: int) -> int:
+        """How many of `wanted` requests may be made. The rows are counted only if it could be fewer."""
+        settled = self._settled()
+        found = self._found or NOTHING
+        if requests_for(found.contents) - found.requests_at(settled) < wanted:
+            found = self._count(settled)
+        return max(0, min(wanted, requests_for(found.contents) - found.requests_at(settled)))
+
+    def may_be_poor(self, settled: int) -> bool:
+        """Whether the site may be poor, now that so many URLs are settled. The rows are counted only then."""
+        found = self._found or NOTHING
+        if not is_poor(found.requests_at(settled), found.contents):
+            return False
+        if not is_poor(found.requests, found.contents):
+            found = self._count(settled)
+        return is_poor(found.requests, found.contents)
+
+    def is_poor(self, below: int) -> bool:
+        """Whether the site is poor by its pages below a depth, which are all settled."""
+        requests, contents = self._db.one(FOUND, {"run": self._db.run, "below": below})
+        return is_poor(requests, contents)
+
+    def _settled(self) -> int:
+        return self._db.count(SETTLED_SO_FAR, {"run": self._db.run})
+
+    def _count(self, settled: int) -> _RunCounts:
+        requests, contents = self._db.one(FOUND, {"run": self._db.run, "below": ANY_DEPTH})
+        self._found = _RunCounts(settled, requests, contents)
+        return self._found

@@ -1,0 +1,142 @@
+"""The levels of a poor site: after many requests for few contents, a run goes on one level at a time.
+
+What the pages of a level link to is held until all of them are settled. Then the next level is released: URLs
+that a page with a content of its own links to, as far as the budget of requests goes. URLs that only repeats
+of other pages link to become a pattern, which is sampled in rounds (`rounds`). Other sites have no levels.
+Each method is called within a transaction of the leader.
+"""
+
+from typing import Final, NamedTuple
+
+from crawler.frontier.budget import Budget
+from crawler.frontier.database import Database
+from crawler.frontier.patterns import PatternTable, sample
+from crawler.frontier.visits import MovedVisit, move, release
+from crawler.model.outcome import Pattern
+from crawler.parse.url import Url
+from crawler.rules.record import DUPLICATE, HELD, LEASED, LISTED, QUEUED, SETTLED
+
+# The depth that is being visited.
+FRONT: Final = f"SELECT min(depth) FROM visit WHERE state BETWEEN {QUEUED} AND {LEASED}"
+QUEUED_AT: Final = f"SELECT count(*) FROM visit WHERE state = {QUEUED} AND depth = :front"
+HOLD: Final = f"UPDATE visit SET state = {HELD} WHERE state = {QUEUED} AND trap IS NULL AND depth >= :front"
+NEXT: Final = f"""
+SELECT v.id, u.url FROM visit AS v JOIN url AS u ON u.id = v.id
+WHERE v.state = {HELD} AND v.trap IS NULL AND v.depth <= :deepest
+"""
+
+# The pages that were read. `place` is 1 for the first with its bytes and its content, which is `original` of
+# the others: neither a text without the address of its page nor the bytes alone show all repeats.
+_ORDER: Final = "ORDER BY found, depth, length(url), url"
+READ_SO_FAR: Final = f"""
+SELECT id, round, trap, seed, outcome, links,
+    @greatest(row_number() OVER by_content, row_number() OVER by_bytes) AS place,
+    CASE WHEN row_number() OVER by_content > 1 THEN first_value(id) OVER by_content
+        ELSE first_value(id) OVER by_bytes END AS original
+FROM known WHERE run = :run AND state = {SETTLED} AND attempts > 0
+WINDOW by_content AS (PARTITION BY host, coalesce(version, url) {_ORDER}),
+    by_bytes AS (PARTITION BY host, coalesce(digest, url) {_ORDER})
+"""
+# What the pages of the last level and round link to: URLs that are held for the next level, and those in
+# patterns of repeats that were not fetched.
+LINKED: Final = f"""
+WITH read AS ({READ_SO_FAR})
+SELECT t.id, t.url, t.host, t.depth, t.trap, min(r.place), min(o.url)
+FROM read AS r @each(r.links) JOIN known AS t ON t.id = j.value JOIN url AS o ON o.id = r.original
+WHERE (:level = 0 OR r.round >= :round) AND t.run = :run AND (
+    (t.state = {HELD} AND t.trap IS NULL)
+    OR ((t.state = {HELD} OR (t.state = {SETTLED} AND t.outcome = 'unlisted:trap' AND t.attempts = 0))
+        AND t.trap IN (SELECT id FROM trap WHERE run = :run AND kind = 'repeats'))
+)
+GROUP BY t.id, t.url, t.host, t.depth, t.trap
+"""
+# Listed pages to which only repeats and the page that they repeat link; each with that page, which may be a
+# duplicate itself.
+REPEATS: Final = f"""
+WITH read AS ({READ_SO_FAR}),
+repeat AS (SELECT id, original FROM read WHERE place > 1 AND outcome = '{LISTED}' AND seed IS NULL)
+SELECT r.id, u.url, o.url
+FROM repeat AS r JOIN url AS u ON u.id = r.id JOIN known AS o ON o.id = r.original
+WHERE o.outcome IN ('{LISTED}', '{DUPLICATE}') AND r.id NOT IN (
+    SELECT j.value FROM read AS l @each(l.links) JOIN repeat AS t ON t.id = j.value
+    WHERE l.place = 1 AND l.id <> t.original
+)
+ORDER BY u.url
+"""
+IS_POOR: Final = "SELECT level IS NOT NULL FROM run WHERE number = :run"
+
+PLACED: Final = ("id", "trap", "sample")
+PLACE: Final = """
+UPDATE url SET trap = r.trap, sample = r.sample FROM @rows(id, trap, sample) WHERE url.id = r.id
+"""
+
+
+class _Linked(NamedTuple):
+    """A URL that a page links to."""
+
+    id: int
+    url: Url
+    host: int
+    depth: int
+    trap: int | None
+    place: int  # of that page among those with its content; 1: the first
+    original: str  # the first page with that content
+
+
+class Levels:
+    """The levels of the current run."""
+
+    def __init__(self, db: Database, patterns: PatternTable, budget: Budget) -> None:
+        self._db, self._patterns, self._budget = db, patterns, budget
+        self._judged: int | None = None  # the depth down to which the site is not poor
+
+    def watch(self, settled: int) -> None:
+        """Begin to go by levels if the site has turned out to be poor, now that so many URLs are settled.
+
+        It is judged once for each level, by all pages above that level, so the order of responses does not
+        matter. Only a level that is too large for the budget ends before all of its pages were fetched.
+        """
+        if self._patterns.level is not None or not self._budget.may_be_poor(settled):
+            return
+        (front,) = self._db.one(FRONT)
+        if front is None:
+            return
+        due = self._db.count(QUEUED_AT, {"front": front})
+        if self._budget.left(due) < due or (front != self._judged and self._budget.is_poor(front)):
+            self._db.do(HOLD, {"front": front})
+            self._patterns.set_level(0)
+        self._judged = front
+
+    def descend(self, deepest: int) -> int:
+        """Release the next level, down to `deepest`, as far as the budget goes; how many URLs are due."""
+        level = self._patterns.level
+        if level is None:
+            return 0
+        self._sort_out(level)
+        # In an order that strangers cannot choose.
+        urls = sorted(self._db.all(NEXT, {"deepest": deepest}), key=lambda row: (sample(row[1]), row[1]))
+        left = self._budget.left(len(urls))
+        self._patterns.set_level(level + 1)
+        return release(self._db, [number for number, _ in urls[:left]], self._patterns.round + 1)
+
+    def _sort_out(self, level: int) -> None:
+        """Hold what only repeats link to in their pattern, and free what other pages link to as well."""
+        given = {"run": self._db.run, "level": level, "round": self._patterns.round}
+        moved = list[MovedVisit]()
+        for row in self._db.all(LINKED, given):
+            one = _Linked(*row)
+            if one.place == 1 and one.trap is not None:
+                moved.append(MovedVisit(one.id, one.host, one.depth, None, None, HELD))
+            elif one.place > 1 and one.trap is None:
+                moved.append(self._held(one))
+        if moved:
+            self._db.do_rows(PLACE, PLACED, [(row.id, row.trap, row.sample) for row in moved])
+            move(self._db, moved)
+
+    def _held(self, one: _Linked) -> MovedVisit:
+        pattern = Pattern("repeats", f"links of pages that repeat {one.original}")
+        place = self._patterns.place(one.url, pattern)
+        if place.closed:
+            why = (SETTLED, "unlisted:trap", pattern.text, self._db.now())
+            return MovedVisit(one.id, one.host, one.depth, place.trap, place.sample, *why)
+        return MovedVisit(one.id, one.host, one.depth, place.trap, place.sample, HELD)

@@ -1,0 +1,336 @@
+"""The address of a page in the page's own text: error pages, search results and calendars repeat it.
+
+`without_echo` puts one mark in place of what repeats the path, the query or the host, so that answers that
+differ only in that are one content. Whole segments and values count, not single words of them, since any
+text has "the" in it. On a page of a calendar, the date of its URL and its neighbours count, too. Pure.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from datetime import date, timedelta
+from itertools import islice
+from typing import Final
+from urllib.parse import unquote, urljoin
+
+from crawler.parse import url as urls
+from crawler.parse.volatile_text import NODE
+
+MARK: Final = b"\x01"  # no text contains it
+MOST_PHRASES: Final = 60
+MOST_PLACES: Final = 20  # of one phrase that are looked at: an echo is not as frequent as a subject
+LONGEST_EXTENSION: Final = 5  # characters
+YEARS: Final = 5  # to each side, that a calendar may lead to
+LONGEST_NAME: Final = 200  # characters of the text of a link
+SHORTEST_RUN: Final = 7  # days
+
+# Each separator as a blank, in lower case: "/a-b_c" reads " a b c". The length stays the same.
+_SEPARATORS: Final = b" \t/?&=.:;_+%#-,|>\"'()[]\x00"
+_PLAIN: Final = bytes(0x20 if code in _SEPARATORS else code for code in range(256)).lower()
+_BEFORE: Final = b"/?&=:;_+%#-.\"'([<"
+_AFTER: Final = b"/?&=_+%#-\"')]>"
+_WORD_CODES: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyz")
+_SCHEMES: Final = (b"https", b"http")
+
+_NAME: Final = re.compile(r"[^\W_]+")
+_LAST_NUMBER: Final = re.compile(r"(\d{1,9})(\D*)$")
+_DIGITS: Final = re.compile(rb"\d+")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+    "november", "december",
+)  # fmt: skip
+_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DIGIT: Final = re.compile(r"\d")
+_ESCAPED: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
+_YEAR: Final = r"(?P<year>(?:1[5-9]|2\d)\d\d)"
+_NAMES: Final = "|".join(name[:3] for name in _MONTHS)
+_ISO: Final = re.compile(
+    rf"(?<!\d){_YEAR}(?:[^0-9a-z]{{0,2}}(?P<month>\d\d?|{_NAMES})[a-z]{{0,6}}(?!\d)"
+    r"(?:[^0-9a-z]{1,2}(?P<day>\d\d?)(?!\d))?)?"
+)
+_COMPACT: Final = re.compile(rf"(?<!\d){_YEAR}(?P<month>\d\d)(?P<day>\d\d)?(?!\d)")
+_NAMED: Final = re.compile(
+    r"(?:^|[?&])(?P<name>y|m|d|year|yr|yyyy|month|mon|mm|day|dd)=(?P<value>\d{1,4})(?=&|$)"
+)
+# A whole date in a text, with its year: 23 November 2026, Nov 23rd, 2026, 23.11.2026, 2026-11-23.
+_WEEKDAY: Final = rb"(?:\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},?\s+)?"
+_MONTH: Final = rb"(?P<%b>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_WHOLE_DATES: Final = tuple(
+    re.compile(_WEEKDAY + form, re.IGNORECASE)
+    for form in (
+        rb"\b(?P<d>\d\d?)(?:st|nd|rd|th|\.)?\s+" + _MONTH % b"m" + rb",?\s+(?P<y>\d{4})\b",
+        rb"\b" + _MONTH % b"m" + rb"\s+(?P<d>\d\d?)(?:st|nd|rd|th)?,?\s+(?P<y>\d{4})\b",
+        rb"\b(?P<d>\d\d?)[./](?P<m>\d\d?)[./](?P<y>\d{4})\b",
+        rb"\b(?P<y>\d{4})(?P<mark>[-/. ])(?P<m>\d\d?)(?P=mark)(?P<d>\d\d?)\b",
+    )
+)
+WEEK: Final = 7  # days to each side of the date of a URL, that its page may show as well
+_ANY_DATE: Final = re.compile(
+    rb"\b(?:(?:1[5-9]|2\d)\d\d|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]{0,9})\b",
+    re.IGNORECASE,
+)
+
+
+def without_echo(text: bytes, url: str, *, calendar: bool = False) -> bytes:
+    """The text, with MARK in place of each repetition of the address."""
+    if calendar:
+        dated = _date_of(url)
+        text = _without_days(_without_week(text, dated) if dated else text, dated=dated is not None)
+    plain = text.translate(_PLAIN)
+    found = [span for phrase in _phrases(url, calendar=calendar) for span in _places(plain, phrase)]
+    found += [hit.span() for form in _lists(url) for hit in islice(form.finditer(plain), MOST_PLACES)]
+    target = b"/" + url.partition("://")[2].partition("/")[2].encode("utf-8", "surrogatepass")
+    for whole in {target, target.partition(b"?")[0]} - {b"/"}:
+        found += _places(text, whole)
+    parts: list[bytes] = []
+    done = 0
+    for low, high in _joined(plain, sorted(found)):
+        start, end = _widened(text, max(low, done), high, done)
+        parts += text[done:start], MARK
+        done = end
+    return b"".join([*parts, text[done:]]) if parts else text
+
+
+def varies(url: str, href: str, text: str, beside: Collection[str] = ()) -> bool:
+    """Whether a link leads to a variation of the address of its page, which is all that its text says.
+
+    Such are the same path with a query, or a longer path with that of the page in it: pages that differ only
+    in them are one content. Of links to `beside` (`only_beside`) the text may say anything.
+    """
+    if len(text) > LONGEST_NAME:
+        return False
+    own, _, query = url.partition("?")
+    is_short = len(href) <= len(urls.target(own).rstrip("/"))
+    if is_short and href[:1] == "/" and not (beside or query or "?" in href):
+        return False  # not longer than the path of the page
+    try:
+        absolute = urls.origin(url) + href if href[:1] == "/" != href[1:2] else urljoin(url, href)
+        path, _, asked = absolute.partition("#")[0].partition("?")
+    except ValueError:
+        return False
+    if path in beside and not asked:
+        return True
+    if not (path == own if query or asked else _contains(path, own.rstrip("/"))):
+        return False
+    spelt = unquote(f"{path} {asked}").lower()
+    return set(_NAME.findall(text.lower())) <= set(_NAME.findall(spelt))
+
+
+def beside_by_number(url: str) -> tuple[str, ...]:
+    """The address with the next number and with the one before, if its path ends with a number."""
+    found = _LAST_NUMBER.search(url, len(urls.origin(url)))
+    if found is None or "?" in url:
+        return ()
+    digits, wide = found[1], len(found[1]) if found[1][0] == "0" else 0
+    return tuple(
+        f"{url[: found.start()]}{number:0{wide}}{found[2]}" for number in (int(digits) + 1, int(digits) - 1)
+    )
+
+
+def only_beside(url: str, body: bytes) -> tuple[str, ...]:
+    """The pages beside one by number, if it may link to the next one, as each page of an endless list does.
+
+    Not if it links to others of the kind: a menu of numbers is the same on all pages.
+    """
+    beside = beside_by_number(url)
+    if not beside or _last_segment(beside[0]) not in body:
+        return ()
+    kind = _DIGITS.sub(rb"\\d+", re.escape(_last_segment(url)))
+    named = set(re.findall(rb"[/=\"'](%b)(?=[/?#\"'> ])" % kind, body))
+    is_only = named <= {_last_segment(one) for one in (*beside, url)}
+    return beside if is_only and _last_segment(beside[0]) in named else ()
+
+
+def _last_segment(address: str) -> bytes:
+    return address.rstrip("/").rpartition("/")[2].encode("utf-8", "surrogatepass")
+
+
+def _contains(path: str, own: str) -> bool:
+    """Whether a longer address begins with another one, or ends with its path."""
+    target = own.partition("://")[2].partition("/")[2]
+    is_longer = bool(target) and len(path) > len(own) + 1
+    return is_longer and (path.startswith(own) or path.rstrip("/").endswith(f"/{target}"))
+
+
+def _phrases(url: str, *, calendar: bool) -> Iterable[bytes]:
+    """What repeats the address, in lower case, with a blank for each separator."""
+    address, _, query = url.partition("?")
+    _, _, host, *segments = (address.encode("utf-8", "surrogatepass") + b"///").split(b"/")
+    parts = [host, *segments[-MOST_PHRASES:]]
+    phrases = dict.fromkeys(_in_words(address))
+    phrases |= {spelt: None for part in parts for spelt in _spelt(part) if len(spelt) > 1 or spelt.isdigit()}
+    for part in query.split("&")[:MOST_PHRASES] if query else ():
+        name, _, value = part.encode("utf-8", "surrogatepass").partition(b"=")
+        phrases |= dict.fromkeys((name.translate(_PLAIN),) if len(name) > 1 else ())
+        phrases |= dict.fromkeys(filter(None, _spelt(value)))
+    if calendar:
+        phrases |= dict.fromkeys(_dates_near(url))
+    return list(phrases)[:MOST_PHRASES]
+
+
+def _in_words(address: str) -> Iterator[bytes]:
+    """The path as it is read aloud, without its numbers: two words at least, as any text has single ones."""
+    path = unquote(address.partition("://")[2].partition("/")[2])
+    words = _LETTERS.findall(path)
+    if len(words) > 1 and _DIGIT.search(path):
+        yield " ".join(words).encode("utf-8", "surrogatepass").lower()
+
+
+def _lists(url: str) -> Iterator[re.Pattern[bytes]]:
+    """The words that a part of the address joins, as a text lists them. Atomic steps need linear work."""
+    joined = (part for part in re.split("[/?&=]", urls.target(url)) if "+" in part or "," in part)
+    for part in islice(joined, MOST_PHRASES):
+        first, *more = part.encode("utf-8", "surrogatepass").translate(_PLAIN).split()[:MOST_PHRASES] or [b""]
+        if steps := [rb"(?>(?: +\w{1,4})?? +%s\b)" % re.escape(word) for word in more]:
+            yield re.compile(b"".join([rb"\b", re.escape(first), rb"\b", *steps]))
+
+
+def _spelt(raw: bytes) -> Iterator[bytes]:
+    """A part of the address as it is written, without its extension, and as it is read."""
+    stem, dot, extension = raw.rpartition(b".")
+    yield raw.translate(_PLAIN).strip()
+    if dot and len(extension) <= LONGEST_EXTENSION:
+        yield stem.translate(_PLAIN).strip()
+    if b"%" in raw or b"+" in raw:
+        read = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), raw.replace(b"+", b" "))
+        yield read.translate(_PLAIN).strip()
+        if not read.isascii():
+            yield read.decode("utf-8", "replace").capitalize().encode().translate(_PLAIN).strip()
+
+
+def _places(plain: bytes, phrase: bytes) -> Iterator[tuple[int, int]]:
+    """Where a phrase stands as whole words."""
+    size, at = len(phrase), plain.find(phrase)
+    is_open = phrase[0] not in _WORD_CODES
+    for _ in range(MOST_PLACES):
+        if at < 0:
+            return
+        end = at + size
+        if (is_open or not at or plain[at - 1] not in _WORD_CODES) and not (
+            end < len(plain) and plain[end] in _WORD_CODES
+        ):
+            yield at, end
+        at = plain.find(phrase, end)
+
+
+def _joined(plain: bytes, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans; those between which only separators stand are one."""
+    start = end = -1
+    for low, high in spans:
+        if end >= 0 and (low <= end or plain[end:low].isspace()):
+            end = max(end, high)
+            continue
+        if end >= 0:
+            yield start, end
+        start, end = low, high
+    if end >= 0:
+        yield start, end
+
+
+def _widened(text: bytes, start: int, end: int, least: int) -> tuple[int, int]:
+    """A span with the marks that belong to an address: scheme, slashes, quotes."""
+    while start > least and text[start - 1] in _BEFORE:
+        start -= 1
+    for scheme in _SCHEMES:
+        if text[max(least, start - len(scheme)) : start].lower() == scheme:
+            start -= len(scheme)
+            break
+    while end < len(text) and text[end] in _AFTER:
+        end += 1
+    return start, end
+
+
+# -- dates ---------------------------------------------------------------------------------------------------
+
+
+def _date_of(url: str) -> tuple[int, int, int] | None:
+    """The date that a URL names: year, month and day, or zero for those that it does not name."""
+    target = url.partition("://")[2].partition("/")[2].lower()
+    named = {found["name"][0]: int(found["value"]) for found in _NAMED.finditer(target)}
+    if named.get("y", 0) > 1_000:
+        return named["y"], named.get("m", 0), named.get("d", 0)
+    found = _COMPACT.search(target) or _ISO.search(target)
+    if found is None:
+        return None
+    month, day = found["month"] or "0", found["day"] or "0"
+    number = int(month) if month.isdigit() else _NAMES.split("|").index(month) + 1
+    return int(found["year"]), number, int(day)
+
+
+def _dates_near(url: str) -> Iterator[bytes]:
+    """The date of the URL of a calendar, and its neighbours, in digits and words."""
+    found = _date_of(url)
+    if found is None:
+        return
+    year, month, day = found
+    for number in range(year - YEARS, year + YEARS + 1):
+        yield b"%d" % number
+    if 1 <= month <= 12:
+        for number in (month - 1, month, month + 1):
+            name = _MONTHS[(number - 1) % 12]
+            yield from (name.encode(), name[:3].encode())
+            yield from _in_digits((number - 1) % 12 + 1)
+        yield from _days_near(year, month, day)
+
+
+def _days_near(year: int, month: int, day: int) -> Iterator[bytes]:
+    try:
+        own = date(year, month, day)
+    except ValueError:
+        return
+    for shift in (-1, 0, 1):
+        one = own + timedelta(shift)
+        name = _DAYS[one.weekday()]
+        yield from (name.encode(), name[:3].encode())
+        yield from _in_digits(one.day)
+        yield from (b"%d%s" % (one.day, suffix) for suffix in (b"st", b"nd", b"rd", b"th"))
+
+
+def _without_week(text: bytes, dated: tuple[int, int, int]) -> bytes:
+    """The text without whole dates that are at most a week from that of the URL."""
+    try:
+        own = date(*dated)
+    except ValueError:
+        return text
+
+    def left(found: re.Match[bytes]) -> bytes:
+        month = found["m"].lower().decode()
+        number = int(month) if month.isdigit() else _NAMES.split("|").index(month) + 1
+        try:
+            shown = date(int(found["y"]), number, int(found["d"]))
+        except ValueError:
+            return found[0]
+        return MARK if abs((shown - own).days) <= WEEK else found[0]
+
+    for form in _WHOLE_DATES:
+        text = form.sub(left, text)
+    return text
+
+
+def _in_digits(number: int) -> Iterator[bytes]:
+    yield b"%d" % number
+    yield b"%02d" % number
+
+
+def _without_days(text: bytes, *, dated: bool) -> bytes:
+    """The text without the days that a calendar numbers one after the other, and their neighbours.
+
+    `dated`: the URL names the date. Otherwise, as with month=-3, names of months and days, and years, are
+    removed, too.
+    """
+    text = text if dated else _ANY_DATE.sub(MARK, text)
+    pieces = text.split(NODE)
+    runs: list[list[int]] = []
+    for at, piece in enumerate(pieces):
+        if len(piece) > 2 or not piece.isdigit():
+            continue
+        if runs and int(piece) == int(pieces[runs[-1][-1]]) + 1:
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    long = [len(run) >= SHORTEST_RUN for run in runs]
+    for number, run in enumerate(runs):
+        if any(long[max(0, number - 1) : number + 2]):
+            for at in run:
+                pieces[at] = b""
+    return NODE.join(filter(None, pieces))

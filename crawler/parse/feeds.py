@@ -1,0 +1,44 @@
+"""The pages that a feed links to: RSS 0.9 to 2.0 and Atom (RFC 4287 4.2.7).
+
+Tolerant, and no XML parser: it reads the links of items, whatever else the document is, expands no entity but
+those of HTML and takes linear time, as the document is untrusted. Pure.
+"""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import Final
+
+# Media types of feeds. Many are sent as XML of no particular type, so their root element decides.
+FEED_TYPES: Final = frozenset(
+    {"application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/xml", "text/xml"}
+)
+ROOT_WITHIN: Final = 4_096  # bytes
+
+_ROOT: Final = re.compile(rb"<(?:[A-Za-z]+:)?(?:rss|feed|RDF)[\s>]")
+_ITEM: Final = re.compile(r"<(?:[a-z]+:)?(?:item|entry)[\s>]")
+_LINK: Final = re.compile(
+    r"<(?:atom:)?(link|guid)((?:\s[^<>]*)?)>(?:\s*(?:<!\[CDATA\[)?([^<\]]*))?", re.IGNORECASE
+)
+_ATTRIBUTE: Final = re.compile(r"""\b(href|rel|isPermaLink)\s*=\s*["']([^"'<>]*)["']""", re.IGNORECASE)
+
+
+def is_feed(body: bytes) -> bool:
+    """Whether the root element, which other elements do not precede, is that of a feed."""
+    return bool(_ROOT.search(body, 0, ROOT_WITHIN))
+
+
+def links(body: bytes) -> Iterator[str]:
+    """The URL of each item, as written: of its first link to a page, else of a guid that is a link."""
+    for item in _ITEM.split(body.decode("utf-8", "replace"))[1:]:
+        guid = ""
+        for name, written, text in _LINK.findall(item):
+            given = {key.lower(): value for key, value in _ATTRIBUTE.findall(written)}
+            if name.lower() == "guid":
+                guid = text.strip() if given.get("ispermalink", "true").lower() != "false" else ""
+            elif given.get("rel", "alternate") == "alternate" and (to := given.get("href", text).strip()):
+                yield unescape(to)
+                break
+        else:
+            if guid.startswith(("http://", "https://")):
+                yield unescape(guid)

@@ -1,0 +1,146 @@
+"""Soft 404s: pages with status 200 that say that there is no such page.
+
+What a place of a site says of a nonexistent page is asked with a URL that cannot exist; what equals the
+answer is an answer to nothing. Which places are asked, and which page is shown in place of what is missing,
+is decided here; `engine.finish.duplicates` asks. Pure.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from crawler.model.visit import MissingPage
+from crawler.parse import url as urls
+from crawler.parse.url import Url
+from crawler.rules.traps import date_in
+
+NUMBERS: Final = ("9876543210", "8765432109")  # in place of a number
+YEARS: Final = ("2961", "2983")  # in place of a year: nothing is planned for so long
+_YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d)?(?!\d)|$)")
+_LATE_DAY: Final = re.compile(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
+_NUMBER: Final = re.compile(r"-?\d+")
+MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
+
+MOST_ASKED: Final = 8  # nonexistent pages of an origin
+SETTLED: Final = 2
+LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what all pages of the site have
+
+
+def missing_page(
+    asked: Sequence[Collection[int]], start: Collection[int], others: Sequence[Collection[int]]
+) -> MissingPage | None:
+    """What only pages show that say that there is no such page; None if that is not clear.
+
+    `asked`: the blocks of nonexistent pages. `start`, `others`: those of the start page and of pages to
+    which it links. What all of these others show, too, may be on every page of the site; one that shows it
+    among others that do not is an error page itself.
+    """
+    own = shared(asked).difference(start)
+    true = [frozenset(page) for page in others if not own.issubset(page)]
+    if len(true) < LEAST_SAMPLES:
+        return None
+    own = own.difference(*true)
+    return MissingPage(tuple(sorted(own)), 2 * max(map(len, asked))) if own else None
+
+
+def shared(pages: Sequence[Collection[int]]) -> frozenset[int]:
+    """The blocks that all pages have."""
+    return frozenset.intersection(*map(frozenset, pages))
+
+
+def is_settled(asked: Sequence[Collection[int]]) -> bool:
+    """Whether enough nonexistent pages were asked: the last two took nothing from what all have in common.
+
+    Pages that suggest others may have some of these in common by chance.
+    """
+    return len(asked) > SETTLED and shared(asked) == shared(asked[:-SETTLED])
+
+
+def is_missing(page: MissingPage, blocks: Collection[int]) -> bool:
+    """Whether a page with these blocks says that there is no such page."""
+    return len(blocks) <= page.most and set(page.blocks) <= set(blocks)
+
+
+class Place(NamedTuple):
+    """A place where a page may be an answer to nothing, and two nonexistent pages of it."""
+
+    prefix: str  # of URLs
+    asked: tuple[Url, Url]
+
+    @property
+    def bare(self) -> Url | None:
+        """The path of its pages, if they differ in the query only."""
+        return Url(self.prefix[:-1]) if self.prefix.endswith("?") else None
+
+
+def places(example: Url) -> Iterator[Place]:
+    """The places around a page: its path with other values of its query, the origin, its folder.
+
+    Their nonexistent pages are the same in every run. Two that are answered alike show that the answer does
+    not depend on what is asked: some sites have a page for any number.
+    """
+    site = urls.origin(example)
+    names = _names(site)
+    path, mark, query = example.partition("?")
+
+    def place(prefix: str, *ends: str) -> Place:
+        one, other = (Url(f"{prefix}{end}") for end in ends)
+        return Place(prefix, (one, other))
+
+    dated = date_in(example)
+    if dated:
+        start, end = dated
+        dates = (f"{_in_year(example[start:end], year)}{example[end:]}" for year in YEARS)
+        prefix = example[:start] if start < len(path) else f"{path}?"
+        yield place(prefix, *(example[len(prefix) : start] + ends for ends in dates))
+    elif mark:
+        parts = [part.partition("=") for part in query.split("&")]
+        ends = [
+            "&".join(f"{given}={number if _NUMBER.fullmatch(value) else name}" for given, _, value in parts)
+            for number, name in zip(NUMBERS, names, strict=True)
+        ]
+        yield place(f"{path}?", *ends)
+    yield place(f"{site}/", *names)
+    folder, _, last = path.rpartition("/")
+    if folder != site:
+        yield place(f"{folder}/", *names)
+    if last.isdigit():
+        yield place(f"{folder}/", *NUMBERS)
+
+
+def places_of(pages: Iterable[Url]) -> Iterator[tuple[Url, Place]]:
+    """The places around pages with the same content, each once, with the first page there: of numbers, that
+    with the least.
+    """
+    known = set[Url]()
+    for page in sorted(pages, key=lambda page: (len(page), page)):
+        for place in places(page):
+            if place.asked[0] not in known and len(known) < MOST_PLACES:
+                known.add(place.asked[0])
+                yield page, place
+
+
+def _in_year(dated: str, year: str) -> str:
+    return _LATE_DAY.sub("28", _YEAR.sub(year, dated))
+
+
+def at_origin(site: str) -> tuple[Url, ...]:
+    """Nonexistent pages of an origin."""
+    return tuple(Url(f"{site}/{name}") for name in _names(site, MOST_ASKED))
+
+
+def _names(site: str, count: int = 2) -> tuple[str, ...]:
+    hashes = (blake2b(f"{site}{number}".encode(), digest_size=3).hexdigest() for number in range(count))
+    return tuple(f"{one}-no-such-page" for one in hashes)  # sites may show the beginning
+
+
+def below(page: Url) -> Url:
+    """A nonexistent page below a page: some sites ignore what follows a path."""
+    path, mark, query = page.partition("?")
+    return Url(f"{path.rstrip('/')}/{_names(urls.origin(page))[0]}{mark}{query}")
+
+
+def shown_instead(place: str) -> tuple[Url, ...]:
+    """The page that a site may show in a place for all that is missing there: that of the folder or path."""
+    return (Url(place), Url(place.removesuffix("/")), Url(place.removesuffix("?")))

@@ -1,0 +1,61 @@
+"""Recipes: patterns for sites that a known system makes, by name (`--recipe wordpress`).
+
+Each is a file in the folder `recipes`. Its patterns count beside those of --no-list and --exclude; how a site
+is recognised by its first page is in the file, too.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Final, NamedTuple
+
+from crawler.settings.values import compile_pattern
+
+NAMES: Final = ("wordpress", "mediawiki", "dokuwiki", "hugo", "sphinx", "drupal", "shopify", "ghost")
+_META: Final = re.compile(rb"<meta\s[^<>]{0,500}>")
+_NAMED: Final = re.compile(rb"""\sname\s*=\s*["']?generator\b""")
+
+
+class Recipe(NamedTuple):
+    """The patterns of one system."""
+
+    name: str
+    system: str  # for people
+    generator: str  # regular expression, for the content of <meta name="generator">
+    marks: tuple[str, ...]  # any of them in the HTML shows the system, too; in lower case
+    no_list: tuple[str, ...]
+    exclude: tuple[str, ...]
+
+    def is_of(self, page: bytes) -> bool:
+        """Whether the system made this page. `page`: HTML in lower case."""
+        named = re.compile(rf"""content\s*=\s*["']?\s*({self.generator})\b""".encode())
+        tags = (tag[0] for tag in _META.finditer(page) if _NAMED.search(tag[0]))
+        return any(named.search(tag) for tag in tags) or any(mark.encode() in page for mark in self.marks)
+
+    def count_unlisted(self, targets: Iterable[str]) -> int:
+        """How many of these paths and queries it does not list."""
+        patterns = [compile_pattern(text) for text in self.no_list]
+        return sum(any(pattern.search(target) for pattern in patterns) for target in targets)
+
+    def pattern_of(self, target: str) -> str | None:
+        """The first of its patterns that a path and query match, with the name of its setting."""
+        flagged = [("--no-list", one) for one in self.no_list] + [("--exclude", one) for one in self.exclude]
+        return next((f"{flag} {one}" for flag, one in flagged if compile_pattern(one).search(target)), None)
+
+
+@cache
+def recipe_of(name: str) -> Recipe:
+    """The recipe of that name."""
+    # Both take long to load, and most runs have no recipe.
+    import tomllib  # noqa: PLC0415
+    from importlib.resources import files  # noqa: PLC0415
+
+    read = tomllib.loads(files(__package__).joinpath("recipes", f"{name}.toml").read_text(encoding="utf-8"))
+    lists = {key.replace("-", "_"): tuple(read[key]) for key in ("marks", "no-list", "exclude")}
+    return Recipe(name, read["system"], read["generator"], **lists)
+
+
+def recognised(page: bytes) -> Recipe | None:
+    """The recipe for the system that made a page; None if it is not known."""
+    lower = page.lower()
+    return next((one for one in map(recipe_of, NAMES) if one.is_of(lower)), None)

@@ -1,0 +1,79 @@
+"""Which site and scope a sitemap is of, and by which settings its pages were chosen.
+
+The manifest of a publication says it, so that a crawl of another site or scope does not replace the sitemap.
+How pages are requested is no part of it: that may change from night to night. Settings that choose pages may
+change as well; a refusal for another reason names those that did. Pure.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
+
+from msgspec import Struct, field
+
+MOST_NAMED: Final = 3  # sites in a sentence
+
+
+class SitemapIdentity(Struct, frozen=True):
+    """What a sitemap is of. A site is a host without `www.`, with its port and the path of --publish-base."""
+
+    sites: Sequence[str] = ()  # of the start URLs, as published, and of the targets of their redirects
+    scope: str = "host"  # the value of --scope
+    folders: Sequence[str] = ()  # the folders of --scope path: site and path
+    settings: Mapping[str, str] = field(default_factory=dict)  # digests of those that choose pages, by flag
+
+    def differs_from(self, now: "SitemapIdentity") -> str:
+        """A sentence on why this is the sitemap of another site or scope than `now`; empty if it is not."""
+        if set(self.sites).isdisjoint(now.sites):
+            return (
+                f"The published sitemap is of {_listed(self.sites)}, and this crawl is of "
+                f"{_listed(now.sites)}"
+            )
+        if self.scope != now.scope:
+            return f"The published sitemap is of {self._part()}, and this crawl is of {now._part()}"  # noqa: SLF001
+        if all(map(now.holds, self.folders)):
+            return ""
+        return f"The published sitemap is of {self._part()}, and this crawl is only of {_listed(now.folders)}"
+
+    def _part(self) -> str:
+        return f"{_listed(self.folders or self.sites)} (--scope {self.scope})"
+
+    def holds(self, folder: str) -> bool:
+        """Whether one of the folders is, or contains, that one."""
+        return folder.startswith(tuple(self.folders))
+
+    def changed_settings(self, now: "SitemapIdentity") -> list[str]:
+        """The flags that choose pages and have another value now."""
+        names = [*self.settings, *(name for name in now.settings if name not in self.settings)]
+        return [name for name in names if self.settings.get(name) != now.settings.get(name)]
+
+    def facts(self) -> dict[str, Any]:
+        """The form in a manifest."""
+        return {
+            "sites": list(self.sites),
+            "scope": self.scope,
+            "folders": list(self.folders),
+            "settings": dict(self.settings),
+        }
+
+    @classmethod
+    def read(cls, known: object) -> Self | None:
+        """The identity in a manifest; None if there is none, or it is damaged."""
+        facts = known if isinstance(known, dict) else {}
+        sites, folders, settings = (
+            _texts(facts.get("sites")),
+            _texts(facts.get("folders")),
+            facts.get("settings"),
+        )
+        if not sites or folders is None or not isinstance(settings, dict):
+            return None
+        return cls(sites, str(facts.get("scope")), folders, {str(k): str(v) for k, v in settings.items()})
+
+
+def _texts(known: object) -> list[str] | None:
+    is_list = isinstance(known, list) and all(isinstance(text, str) for text in known)
+    return list(known) if is_list and isinstance(known, list) else None
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")

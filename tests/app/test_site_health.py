@@ -1,0 +1,147 @@
+"""What is asked once more before a publication, through whole crawls of a site on loopback."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.app.job import open_job
+from crawler.cli.demo.site import Site
+from crawler.errors import PublishRefused
+from crawler.model.note import VANISHED
+from tests.engine.test_crawl import settings
+
+pytestmark = pytest.mark.anyio
+
+
+def website(pages: int, prefix: str = "/", linked: int | None = None) -> Site:
+    site = Site()
+    site.page("/", links=[f"{prefix}{n}" for n in range(pages)][:linked])
+    for number in range(pages):
+        site.page(f"{prefix}{number}")
+    return site
+
+
+async def night(origin: str, folder: Path, **chosen: Any) -> dict[str, Any]:
+    """One run; its changes, and what it says of pages that have vanished."""
+    async with open_job(settings(origin, folder, **{"state": str(folder / "s.db")} | chosen)) as job:
+        await job.crawl()
+        done = await job.publish()
+        vanished = await job.frontier.recall(VANISHED)
+    return {
+        "changes": (done.added, done.removed, done.changed),
+        "count": vanished.count,
+        "asked": {page.url.removeprefix(origin): page.outcome for page in vanished.asked},
+    }
+
+
+def listed(folder: Path) -> list[str]:
+    text = gzip.decompress((folder / "out/sitemap.xml.gz").read_bytes()).decode()
+    return re.findall("<loc>(.*?)</loc>", text)
+
+
+async def test_pages_that_no_link_leads_to_are_asked_once_more(tmp_path: Path) -> None:
+    site = website(20)
+    with site.serve() as origin:
+        first = await night(origin, tmp_path)
+        assert (first["changes"], first["count"]) == ((21, 0, 0), 0)
+        site.page("/", links=[f"/{n}" for n in range(17)])
+        site.page("/18", status=404)
+        site.page("/19", noindex=True)
+        second = await night(origin, tmp_path)
+        assert second["changes"][:2] == (0, 3)
+        assert second["asked"] == {"/17": "listed", "/18": "failed:not-found", "/19": "unlisted:noindex"}
+        assert len(listed(tmp_path)) == 18
+        third = await night(origin, tmp_path)
+        assert (third["changes"], third["count"]) == ((0, 0, 0), 0)
+
+
+async def test_a_menu_that_lost_its_links_is_named_by_the_refusal(tmp_path: Path) -> None:
+    site = website(20)
+    with site.serve() as origin:
+        await night(origin, tmp_path)
+        site.page("/", links=["/0", "/1"])
+        with pytest.raises(
+            PublishRefused, match=r"no link leads to 18 of them any more; 18 were asked, and 18 still"
+        ):
+            await night(origin, tmp_path)
+        assert len(listed(tmp_path)) == 21
+
+
+async def test_a_site_that_replaces_its_pages_is_refused(tmp_path: Path) -> None:
+    with (site := website(40)).serve() as origin:
+        await night(origin, tmp_path)
+        site.page("/", links=[f"/new/{n}" for n in range(40)])
+        for number in range(40):
+            site.page(f"/new/{number}")
+        with pytest.raises(PublishRefused, match="Of 41 published URLs, 40 would no longer be listed"):
+            await night(origin, tmp_path)
+        # The state may be new: the files are compared.
+        with pytest.raises(PublishRefused, match=r"Settings\.guard\.max_removed 100% publishes it this once"):
+            await night(origin, tmp_path, state=":memory:")
+        done = await night(origin, tmp_path, max_removed=1.0)
+        assert done["changes"][:2] == (40, 40)
+        assert (await night(origin, tmp_path))["changes"] == (0, 0, 0)
+
+
+async def test_a_small_site_may_replace_a_page(tmp_path: Path) -> None:
+    with (site := website(1)).serve() as origin:
+        await night(origin, tmp_path)
+        site.page("/", links=["/other"])
+        site.page("/other")
+        assert (await night(origin, tmp_path))["changes"][:2] == (1, 1)
+
+
+async def test_another_site_or_folder_is_not_replaced(tmp_path: Path) -> None:
+    both = website(20, "/a/")
+    both.page("/a/", links=[f"/a/{n}" for n in range(20)])
+    both.page("/b/", links=[f"/b/{n}" for n in range(20)])
+    for number in range(20):
+        both.page(f"/b/{number}")
+    with both.serve() as origin, website(20).serve() as other:
+        below: dict[str, Any] = {"scope": "path", "state": ":memory:"}
+        await night(origin, tmp_path, start=(f"{origin}/a/",), **below)
+        whole: dict[str, Any] = {"start": (f"{origin}/",), "state": ":memory:"}
+        another: dict[str, Any] = {"start": (f"{other}/",), "state": ":memory:"}
+        for chosen in ({"start": (f"{origin}/b/",), **below}, whole, another):
+            for force in (False, True):
+                with pytest.raises(PublishRefused, match="The published sitemap is of") as refused:
+                    await night(origin, tmp_path, force=force, **chosen)
+                assert "force" not in str(refused.value)
+        assert len(listed(tmp_path)) == 21
+        known = json.loads((tmp_path / "out/manifest.json").read_text())["site"]
+        assert known["sites"] == [origin.removeprefix("http://")]
+
+
+async def test_changed_settings_are_named_by_the_refusal(tmp_path: Path) -> None:
+    with website(20).serve() as origin:
+        await night(origin, tmp_path)
+        await night(origin, tmp_path, user_agent="another/1.0", rate=500.0, concurrency=2)
+        with pytest.raises(
+            PublishRefused,
+            match=r"Since the last publication, Settings\.scope\.exclude changed\. If the site",
+        ):
+            await night(origin, tmp_path, exclude=("/1*",), max_verdict_change=1.0)
+        await night(origin, tmp_path, exclude=("/1*",), max_shrink=1.0, max_removed=1.0)
+        await night(origin, tmp_path, exclude=("/1*",))
+
+
+async def test_a_killed_publication_is_checked_again(tmp_path: Path) -> None:
+    """A run that was completed, and killed before it was published, is judged as if it had not been killed."""
+    with (site := website(20)).serve() as origin:
+        await night(origin, tmp_path)
+        site.page("/", links=["/0"])
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"))
+        async with open_job(chosen) as job:
+            await job.crawl()
+        said = []
+        for _ in range(2):
+            async with open_job(chosen) as job:
+                await job.crawl()
+                with pytest.raises(PublishRefused) as refused:
+                    await job.publish()
+                said.append(str(refused.value))
+        assert said[0] == said[1]

@@ -1,0 +1,85 @@
+"""Which pages link to a URL, and what a page links to: `explain` and `list links`, over the state of a crawl."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from crawler.cli.demo.site import Site
+from tests.cli.conftest import Run
+
+QUICK = ("--rate", "0", "--retries", "0", "-q")
+PAGES = [f"/p/{number:02}" for number in range(25)]
+
+
+@pytest.fixture
+def site(run: Run) -> Iterator[str]:
+    """The origin of a site whose 25 pages all link to one, and which was crawled."""
+    site = Site()
+    site.page("/", links=PAGES)
+    for path in PAGES:
+        site.page(path, links=["/target", "/gone"])
+    site.page("/target", links=["/target", "/old"])  # a link to the page itself is none
+    site.redirect("/old", "/target")
+    with site.serve() as origin:
+        assert run("crawl", origin, *QUICK)[0] == 0
+        yield origin
+
+
+def linking(out: str) -> list[str]:
+    """The lines below "linked"."""
+    after = out.partition("  linked ")[2].splitlines()[1:]
+    return [line.strip() for line in after if line.startswith(" " * 13)]
+
+
+def test_explain_shows_the_first_pages_that_link_to_url(run: Run, site: str) -> None:
+    _, out, _ = run("explain", f"{site}/target")
+    assert "linked     from 25 pages; depth 2\n" in out
+    assert linking(out) == [*(site + path for path in PAGES[:20]), "and 5 more: --all shows them"]
+    _, out, _ = run("explain", f"{site}/target", "--all")
+    assert linking(out) == [site + path for path in PAGES]
+    story = json.loads(run("explain", f"{site}/gone", "--format", "json")[1])
+    assert (story["linked_from"], story["linked_by"]) == (25, [site + path for path in PAGES[:20]])
+
+
+def test_a_path_is_one_of_the_only_site(run: Run, site: str) -> None:
+    assert run("explain", "/target")[1] == run("explain", f"{site}/target")[1]
+    code, out, _ = run("explain", "/never")
+    assert (code, out.splitlines()[0]) == (8, f"{site}/never")
+
+
+def test_a_path_needs_a_choice_among_several_states(run: Run, site: str) -> None:
+    other = Site()
+    other.page("/")
+    with other.serve() as origin:
+        assert run("crawl", origin, *QUICK, "-o", "other")[0] == 0
+    code, out, err = run("explain", "/target")
+    assert (code, out) == (2, "")
+    assert "There are 2 states" in err
+    name = site.removeprefix("http://").replace(":", "_")
+    assert run("explain", "/target", "--state", f".sitemap-crawler/{name}.db")[0] == 0
+
+
+@pytest.mark.parametrize("head", ["", "{site}"])
+def test_list_links_to_and_from_url(run: Run, site: str, head: str) -> None:
+    prefix = head.format(site=site)
+
+    def links(*words: str) -> list[tuple[str, str, str]]:
+        _, out, _ = run("list", "links", "--format", "jsonl", *words)
+        rows = [json.loads(line) for line in out.splitlines()]
+        return [
+            (row["source"].removeprefix(site), row["target"].removeprefix(site), row["kind"]) for row in rows
+        ]
+
+    assert links("--to", f"{prefix}/target") == [(path, "/target", "link") for path in PAGES]
+    assert links("--from", f"{prefix}/p/07") == [("/p/07", "/target", "link"), ("/p/07", "/gone", "link")]
+    assert links("--from", f"{prefix}/p/07", "--to", f"{prefix}/gone") == [("/p/07", "/gone", "link")]
+    assert links("--from", f"{prefix}/p/07", "--only", "failed") == [("/p/07", "/gone", "link")]
+    assert links("--to", f"{prefix}/target", "--all-kinds")[0] == ("/old", "/target", "redirect")
+
+
+def test_links_of_an_unknown_url_are_an_error(run: Run, site: str) -> None:
+    code, _, err = run("list", "links", "--to", "/never")
+    assert (code, err) == (2, f"sitemap-crawler: --to: the state does not know {site}/never.\n")
+    code, _, err = run("list", "pages", "--from", "/target")
+    assert (code, err) == (2, "sitemap-crawler: --to, --from and --all-kinds are for links, not for pages.\n")

@@ -1,0 +1,76 @@
+"""The order and the columns of `list`, over the state of a crawl."""
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from crawler.cli import list as lists
+from crawler.cli.demo.site import Site
+from tests.cli.conftest import Run
+
+QUICK = ("--rate", "0", "--retries", "0", "-q", "--no-rule", "duplicate")
+TWINS = [f"/twin/{number:02}" for number in range(12)]
+
+
+@pytest.fixture
+def site(run: Run) -> Iterator[str]:
+    """The origin of a site with broken links, redirects and groups of pages with one title and text."""
+    site = Site()
+    site.page("/", links=[*TWINS, "/a", "/z", "/z2", "/none"])
+    for path in TWINS:
+        site.page(path, title="Twin", text="One text for all twins, which is long enough.", links=["/none"])
+    site.page("/a", title="Pair", links=["/missing", "/none", "/old", "/z"])
+    site.page("/z", title="Pair", links=["/missing", "/old"])
+    site.page("/z2", links=["/missing", "/z"])
+    site.redirect("/old", "/a")
+    with site.serve() as origin:
+        assert run("crawl", origin, *QUICK)[0] == 0
+        yield origin
+
+
+def rows_of(run: Run, *words: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run("list", *words, "--format", "jsonl")[1].splitlines()]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 2_000])
+def test_findings_are_in_the_order_of_the_report(
+    run: Run, site: str, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "BATCH", batch)
+    report = json.loads(run("report", site, "--most", "0", "--format", "json")[1])
+    expected = [(one["code"], item["url"]) for one in report["findings"] for item in one["items"]]
+    rows = rows_of(run, "findings")
+    firsts = [(row["code"], row["url"]) for row in rows if row["group"] in {None, row["url"]}]
+    assert firsts == expected
+    assert [url.removeprefix(site) for code, url in firsts if code == "broken-link"] == ["/none", "/missing"]
+
+
+def test_list_findings_has_all_pages_of_a_group(run: Run, site: str) -> None:
+    rows = rows_of(run, "findings", "--only", "duplicate-title")
+    assert [(row["url"].removeprefix(site), row["group"].removeprefix(site)) for row in rows] == [
+        *((path, TWINS[0]) for path in TWINS), ("/a", "/a"), ("/z", "/a"),
+    ]  # fmt: skip
+
+
+def test_list_pages_has_the_links_in_and_out(run: Run, site: str) -> None:
+    rows = {row["url"].removeprefix(site): row for row in rows_of(run, "pages")}
+    links = {path: (row["links_in"], row["links_out"]) for path, row in rows.items()}
+    assert links["/"] == (0, 16)
+    assert links["/z"] == (3, 2)
+    assert links["/none"] == (14, 0)
+    assert links["/old"] == (2, 0), "a redirect is no link"
+    assert "links_in" not in rows_of(run, "pages", "--fields", "url")[0]
+
+
+@pytest.mark.usefixtures("site")
+def test_a_list_on_a_terminal_has_a_header(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = run("list", "pages")[1].splitlines()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    header, *lines = run("list", "pages")[1].splitlines()
+    assert header.split() == ["outcome", "status", "links_in", "links_out", "url"]
+    assert [line.split() for line in lines] == [line.split("\t") for line in plain]
+    assert lines[0].index("http") == header.index("url")
+    assert run("list", "pages", "--only", "failed:tls")[1] == "", "no header without rows"

@@ -1,0 +1,68 @@
+"""Two sites that are crawled from one folder: each has its own state, and its own sitemap."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crawler.cli.demo.site import Site
+from tests.cli.conftest import Run
+
+QUICK = ("--rate", "0", "--retries", "0")
+
+
+def site(*paths: str) -> Site:
+    made = Site()
+    made.page("/", links=paths)
+    for path in paths:
+        made.page(path)
+    return made
+
+
+def name_of(origin: str) -> str:
+    return origin.removeprefix("http://").replace(":", "_")
+
+
+def sites_in(folder: Path) -> list[str]:
+    sites: list[str] = json.loads((folder / "manifest.json").read_text())["site"]["sites"]
+    return sites
+
+
+def test_the_second_site_gets_a_folder_of_its_own(run: Run, tmp_path: Path) -> None:
+    with site("/a").serve() as first, site("/b").serve() as second:
+        assert run("crawl", first, *QUICK)[0] == 0
+        own = tmp_path / "sitemaps" / name_of(second)
+        for _ in range(2):
+            code, _, err = run("crawl", second, *QUICK)
+            assert code == 0, err
+            names = [origin.removeprefix("http://") for origin in (second, first)]
+            folder = f"sitemaps/{name_of(second)}"
+            assert f"the sitemap of {names[0]} goes to {folder}, as ./sitemaps has that of {names[1]}" in err
+            assert f"folder       sitemaps/{name_of(second)}" in err
+        assert run("crawl", first, *QUICK)[0] == 0
+        assert sites_in(tmp_path / "sitemaps") == [first.removeprefix("http://")]
+        assert sites_in(own) == [second.removeprefix("http://")]
+        assert run("export", second, "--force")[0] == 0
+        assert sites_in(tmp_path / "sitemaps") == [first.removeprefix("http://")]
+        (tmp_path / "sitemaps/manifest.json").unlink()
+        (tmp_path / "sitemaps/sitemap.xml.gz").unlink()
+        assert run("crawl", second, *QUICK)[0] == 0
+        assert not (tmp_path / "sitemaps/manifest.json").exists(), "the folder of a site does not move"
+
+
+@pytest.mark.parametrize("folder", ["out", "./out/"])
+def test_a_folder_that_was_named_is_never_shared(run: Run, tmp_path: Path, folder: str) -> None:
+    with site("/a").serve() as first, site("/b").serve() as second:
+        assert run("crawl", first, *QUICK, "-o", folder)[0] == 0
+        code, _, err = run("crawl", second, *QUICK, "-o", folder)
+    assert code == 6
+    assert "Choose another place with --output" in " ".join(err.split())
+    assert sites_in(tmp_path / "out") == [first.removeprefix("http://")]
+
+
+def test_a_published_site_keeps_its_folder_for_a_copy(run: Run, tmp_path: Path) -> None:
+    base = ("--publish-base", "https://www.example.com/shop")
+    with site("/a").serve() as first, site("/a").serve() as second:
+        assert run("crawl", first, *QUICK, *base)[0] == 0
+        assert run("crawl", second, *QUICK, *base)[0] == 0
+    assert [path.name for path in (tmp_path / "sitemaps").iterdir() if path.is_dir()] == []

@@ -1,0 +1,236 @@
+"""Which pages are listed, in whole crawls: true pages that look alike are, one page under several URLs is once."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from crawler.cli.demo.site import CannedResponse, Site
+from tests.engine.test_rounds import Page, crawl, html, served, start
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+def month_of(at: int) -> str:
+    return f"{2000 + at // 12}/{at % 12 + 1:02}"
+
+
+def draws(count: int) -> dict[str, Page]:
+    """Draws of numbers by date, with hardly a word."""
+    names = [f"/draw/{month_of(at // 28)}/{at % 28 + 1:02}" for at in range(count)]
+
+    def draw(path: str, _: dict[str, str]) -> CannedResponse:
+        numbers = sorted(random.Random(path).sample(range(1, 50), 6))
+        return html("Draw", "/", head="") if path not in names else html(" ".join(map(str, numbers)), "/")
+
+    return {"/": start(*names), **dict.fromkeys(names, draw)}
+
+
+def photos(count: int) -> dict[str, Page]:
+    """Pages that differ in the picture only."""
+
+    def photo(_: str, query: dict[str, str]) -> CannedResponse:
+        return html(f"Photo <img src=/i/{query['id']}.jpg>", "/")
+
+    return {"/": start(*(f"/photo?id={number}" for number in range(count))), "/photo": photo}
+
+
+def product(_: str, query: dict[str, str]) -> CannedResponse:
+    known = query.get("id", "1")
+    return html(f"Lamp {known} of {random.Random(known).randbytes(9).hex(' ')}", "/")
+
+
+def products(posted: int) -> dict[str, Page]:
+    """Products, and a guest page with links to one of them with other parameters."""
+    own = [f"/product?id={number}" for number in range(1, 201)]
+    guests = (f"/product?id=1&x{number:03}=1" for number in range(posted))
+    return {"/": start("/guests", *own), "/guests": start(*guests), "/product": product}
+
+
+def news(count: int, posted: int) -> dict[str, Page]:
+    """Dated news, and posted links to what looks like a calendar."""
+    names = [f"/news/{month_of(at // 28)}/{at % 28 + 1:02}" for at in range(count)]
+    guests = (f"/events/{month_of(at // 28)}/{at % 28 + 1:02}" for at in range(posted))
+    told = {name: start(f"/{name}") for name in names}
+    for name in names:
+        told[name] = lambda path, _: html(f"News {random.Random(path).randbytes(40).hex(' ')}", "/")
+    return {"/": start("/guests", *names), "/guests": start(*guests), **told}
+
+
+@pytest.mark.parametrize(
+    ("pages", "expected"),
+    [
+        (draws(600), 601), (draws(140), 141), (photos(400), 401), (photos(60), 61), (products(599), 202),
+        (products(40), 202), (news(300, 599), 302),
+    ],
+    ids=["600 draws", "140 draws", "400 photos", "60 photos", "599 posted", "40 posted", "300 news"],
+)  # fmt: skip
+async def test_true_pages_are_all_listed(tmp_path: Path, pages: dict[str, Page], expected: int) -> None:
+    with served(pages) as (_, origin):
+        result = await crawl(origin, tmp_path, concurrency=16)
+    listed = [path for path in result.listed if "&x" not in path]
+    assert len(listed) == expected
+
+
+SESSIONS = ["a8f5f167f44f4964", "0cc175b9c0f1b6a8", "92eb5ffee6ae2fec", "4a8a08f09d37b737"]
+
+
+async def test_pages_under_ids_of_sessions_are_listed_once_each(tmp_path: Path) -> None:
+    """Each answer links to the pages of the site with another id."""
+    names = [f"page{number}" for number in range(11)]
+
+    def page(path: str, _: dict[str, str]) -> CannedResponse:
+        name = path.rpartition("/")[2]
+        other = SESSIONS[(SESSIONS.index(path.split("/")[2]) + 1 + len(name)) % len(SESSIONS)]
+        words = random.Random(name).randbytes(20).hex(" ")
+        return html(f"About {words}", *(f"/s/{other}/{one}" for one in names))
+
+    site = {f"/s/{sid}/{name}": page for sid in SESSIONS for name in names}
+    with served({"/": start(f"/s/{SESSIONS[0]}/page0"), **site}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sorted(path.rpartition("/")[2] for path in result.listed) == sorted(["", *names])
+
+
+async def test_spellings_of_an_address_are_listed_once(tmp_path: Path) -> None:
+    spellings = ["/a", "/a/", "/A", "/a//", "/a.html", "/a/index.html", "/a?x=", "/%61%2Fb", "/a/b"]
+    site = {name: (lambda *_: html("one text", "/")) for name in spellings}
+    with served({"/": start(*spellings, "/a"), "/links": start("/a"), **site}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sorted(result.listed) == ["/", "/a", "/a/b"]
+
+
+async def test_errors_with_status_200_in_any_folder_are_not_listed(tmp_path: Path) -> None:
+    dead = [f"/archive/{number}/x{number}" for number in range(40)] + [
+        f"/s?q=w{number}" for number in range(9)
+    ]
+    pages = {"/": start("/a", *dead), "/a": start("/"), "*": lambda *_: html("We are sorry.")}
+    with served(pages) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sorted(result.listed) == ["/", "/a"]
+    assert result.outcomes["unlisted:soft-404"] == len(dead)
+
+
+@pytest.mark.parametrize("posted", [2, 3, 200])
+async def test_days_without_news_are_not_listed(tmp_path: Path, posted: int) -> None:
+    """Two pages with the same content are a coincidence; true days stay, whatever they say."""
+    pages = news(60, posted)
+
+    def other(path: str, _: dict[str, str]) -> CannedResponse:
+        return html("Nothing happened.", "/") if path.startswith("/events/") else Site.answer(404, b"")
+
+    true = [path for path in pages if path.startswith("/news/")]
+    with served(pages | {"*": other}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    listed = {path for path in result.listed if not path.startswith("/events/")}
+    assert listed == {"/", "/guests", *true}
+    assert len(result.listed) - len(listed) == (posted if posted < 3 else 0)
+
+
+@pytest.mark.parametrize("pages", [1, 2, 3, 30])
+async def test_last_page_of_a_list_that_comes_again_is_listed_once(tmp_path: Path, pages: int) -> None:
+    """For any higher number it is shown, too. Its number is not."""
+
+    def shown(path: str, query: dict[str, str]) -> CannedResponse:
+        at = int(query.get("p", "1"))
+        own = f"/thing/{'x' * min(at, pages)}"
+        return html(f"All things<p>{words(min(at, pages)).translate(LETTERS)}", own, f"{path}?p={at + 1}")
+
+    site: dict[str, Page] = {"/": start("/list?p=1"), "/list": shown, "/thing/*": lambda path, _: html(path)}
+    with served(site) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    lists = {f"/list?p={at}" for at in range(1, pages + 1)}
+    assert {path for path in result.listed if path.startswith("/list")} == (
+        lists if pages > 1 else {"/list?p=1"}
+    )
+
+
+@pytest.mark.parametrize(("count", "ignoring"), [(4, 4), (90, 90), (90, 2)])
+async def test_copies_below_pages_are_listed_unless_none_is_a_page(
+    tmp_path: Path, count: int, ignoring: int
+) -> None:
+    """Where some pages take seriously what follows their path, equal pages are listed."""
+    names = [f"/dish{number}" for number in range(count)]
+    below = [f"{name}/{word}" for name in names for word in ("a", "b", "c")]
+
+    def dish(path: str, _: dict[str, str]) -> CannedResponse:
+        at = int(path.split("/")[1].removeprefix("dish") or 0)
+        if path not in below and path not in names and at >= ignoring:
+            return Site.answer(404, b"")
+        return html(f"Dish {words(at)}", "/")
+
+    with served({"/": start(*names, *below), "*": dish}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert {"/", *names} <= set(result.listed)
+    taken_seriously = [path for path in below if int(path.split("/")[1].removeprefix("dish")) >= ignoring]
+    assert set(taken_seriously) <= set(result.listed)
+    if count == ignoring:
+        assert sorted(result.listed) == sorted(["/", *names])
+
+
+async def test_one_body_for_every_path_is_one_page(tmp_path: Path) -> None:
+    names = [f"/x{number}" for number in range(30)]
+    same = start(*names)
+    with served({"/": same, "*": same}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert result.listed == ["/"]
+
+
+def sorry(path: str, _: dict[str, str]) -> CannedResponse:
+    """An error page that repeats the address, with a number, a time, and suggestions."""
+    rolls = random.Random(path)
+    some = "".join(
+        f"<li><a href=/page{at}>Page {at}: {words(at)[:20]}</a>" for at in rolls.sample(range(40), 4)
+    )
+    said = f"Nothing at {path}<p>Incident {rolls.getrandbits(40):X}<p>{rolls.randrange(24)}:{rolls.randrange(60):02}"
+    return html(f"{said}<p>You may like<ul>{some}</ul>", "/")
+
+
+LETTERS = str.maketrans("0123456789", "ghijklmnop")
+
+
+def words(at: int) -> str:
+    return " ".join(random.Random(at).randbytes(2).hex() for at in range(at, at + 30))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_errors_that_differ_are_neither_listed_nor_followed(tmp_path: Path, processes: int) -> None:
+    names = [f"/page{number}" for number in range(40)]
+    dead = [f"/{folder}/gone-{number}" for folder in ("old", "new/2024") for number in range(30)]
+
+    def page(path: str, _: dict[str, str]) -> CannedResponse:
+        return html(f"You may like this: {words(int(path[5:]))}", "/", *dead[:: int(path[5:]) % 7 + 1])
+
+    with served({"/": start(*names), **dict.fromkeys(names, page), "*": sorry}) as (_, origin):
+        first = await crawl(origin, tmp_path, processes=processes)
+        second = await crawl(origin, tmp_path, processes=processes)
+    assert sorted(first.listed) == sorted(["/", *names])
+    assert first.outcomes["unlisted:soft-404"] == len(dead)
+    assert (second.listed, second.outcomes) == (first.listed, first.outcomes)
+
+
+async def test_products_that_are_sold_out_are_no_errors(tmp_path: Path) -> None:
+    names = [f"/p/ab{number}" for number in range(30)]
+
+    def product(path: str, _: dict[str, str]) -> CannedResponse:
+        name = path.rpartition("/")[2]
+        if path in names:
+            return html(f"Product {name}<p>Article {name} is out of stock.<p>{words(int(name[2:]))}", "/")
+        return html(f"Product {name}<p>Article {name} is unknown.", "/")
+
+    linked = [*names, *(f"/p/x{number}" for number in range(20))]
+    with served({"/": start(*linked), "*": product}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sorted(result.listed) == sorted(["/", *names])
+
+
+async def test_pages_with_an_ignored_parameter_are_listed_once(tmp_path: Path) -> None:
+    """The page without the parameter is never linked."""
+    names = [f"/tale{number}" for number in range(8)]
+    came = [f"{name}?cameby={other[1:]}" for name in names for other in names[:5]]
+
+    def tale(path: str, _: dict[str, str]) -> CannedResponse:
+        return html(f"Tale {words(int(path[5:]))}", "/")
+
+    with served({"/": start(*came), **dict.fromkeys(names, tale)}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sorted(path.partition("?")[0] for path in result.listed) == ["/", *names]

@@ -1,0 +1,75 @@
+"""What the guard asks of a state, on every backend: failures, pages to ask again, and pages that are lost."""
+
+import itertools
+
+import pytest
+
+from crawler.model.facts import Facts
+from crawler.model.outcome import Failed, Listed, Outcome
+from crawler.model.reasons import Cause
+from crawler.model.rows import PublicationRow
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+from crawler.ports import reads
+from tests.frontier.test_frontier import ROOT, SITE, Bench, page
+from tests.frontier.test_frontier import bench as bench  # noqa: PLC0414 - a fixture
+
+pytestmark = pytest.mark.anyio
+
+
+async def night(bench: Bench, outcomes: dict[str, Outcome]) -> None:
+    """A run that finds these pages on the start page, and is published."""
+    await bench.ready()
+    (start,) = await bench.leases()
+    await bench.settle(start, Listed(), *(page(path) for path in outcomes), facts=Facts(200))
+    for lease in await bench.leases():
+        outcome = outcomes[lease.visit.url.removeprefix(SITE)]
+        await bench.settle(lease, outcome, facts=Facts(200 if isinstance(outcome, Listed) else 403))
+    await bench.frontier.finish()
+
+
+async def published(bench: Bench, outcomes: dict[str, Outcome]) -> None:
+    await night(bench, outcomes)
+    await bench.frontier.mark_published(PublicationRow(len(outcomes)))
+    await bench.frontier.conclude()
+
+
+async def test_failures_are_counted_and_weighed(bench: Bench) -> None:
+    refused, gone = Failed(Cause.FORBIDDEN), Failed(Cause.NOT_FOUND)
+    await published(bench, {f"/{n}": Listed() for n in range(10)})
+    second: dict[str, Outcome] = {f"/{n}": Listed() for n in range(6)}
+    second |= {"/6": refused, "/7": gone} | {f"/x/{n}": refused for n in range(20)}
+    second |= {f"/y/{n}": gone for n in range(20)}
+    await night(bench, second)
+    found = await bench.frontier.read(reads.FailuresOfRun())
+    assert found.counts == {"failed:forbidden": 21, "failed:not-found": 1}
+    assert found.weights == {"failed:forbidden": 2, "failed:not-found": 1}
+    lost = await bench.frontier.read(reads.LostPages(5))
+    assert lost == [f"{SITE}/8", f"{SITE}/9"]
+    assert (await bench.frontier.read(reads.PublishedOutcomes()))[""] == 2
+    read = bench.frontier.read
+    assert await read(reads.PublishedExamples({"failed:forbidden", "failed:not-found"})) == [
+        f"{SITE}/6",
+        f"{SITE}/7",
+    ]
+    assert await read(reads.PublishedExamples([""], 1)) == [f"{SITE}/8"]
+
+
+@pytest.mark.parametrize("pages", [0, 1, 4, 5, 23, 100])
+async def test_pages_to_ask_again_are_spread_over_the_site(bench: Bench, pages: int) -> None:
+    await night(bench, {f"/{n:03}": Listed() for n in range(pages)})
+    found = await bench.frontier.read(reads.AnsweringPages(5))
+    every = sorted([str(ROOT), *(f"{SITE}/{n:03}" for n in range(pages))])
+    assert len(found) == min(5, pages + 1)
+    assert found[0] == every[0]
+    places = [every.index(url) for url in found]
+    apart = [later - earlier for earlier, later in itertools.pairwise(places)]
+    assert not apart or max(apart) - min(apart) <= 1
+    assert await bench.frontier.read(reads.LostPages(5)) == []
+
+
+async def test_pages_that_were_not_requested_are_not_asked_again(bench: Bench) -> None:
+    await bench.ready(f"{SITE}/a")
+    (lease,) = await bench.leases()
+    await bench.settle(lease, Listed(), Visit(Url(f"{SITE}/b"), 1, Url(f"{SITE}/a")))
+    assert await bench.frontier.read(reads.AnsweringPages(5)) == []

@@ -1,0 +1,130 @@
+"""Noise is learned from three changes in a row in one place; what else changes is a change."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.app.job import open_job
+from crawler.cli.demo.site import Site
+from crawler.parse.fingerprint import digest
+from crawler.parse.url import Url
+from crawler.ports import reads
+from crawler.rules.noise import RUNS, WIDTH, version
+from crawler.settings.sections import Scope, Settings, State
+from tests.rules.test_lastmod import OLD, PAGES, build, crawl, now
+
+
+def changes(*nights: str) -> str:
+    """For each night, whether the page is seen as changed (x) or not (.). A letter is a piece of text."""
+    known: str | None = None
+    watched: str | None = None
+    shown = ""
+    for night in nights:
+        content = digest(night.encode())
+        pieces = tuple(map(ord, night)) if content != known else ()
+        before = known
+        known, watched = version(known, watched, content, pieces)
+        shown += "." if known == before else "x"
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("nights", "expected"),
+    [
+        ("abc abc abc abc", "x..."),
+        ("abc abd abd abe", "xx.x"),  # edits
+        ("abc abd abe abf abg abh", "xxx..."),  # the third change in a row is noise
+        ("abc abd abe abe abf abg abh", "xxx.xx."),  # a night without a change begins anew
+        ("abc abd abe abf xbg xbh", "xxx.x."),  # an edit beside noise
+        ("abc abd abe abf xabg xabh axbi", "xxx.x.x"),  # added before noise
+        ("abc abd abe abf abgx abhx abi", "xxx.x.x"),  # and behind it
+        ("abc dbe fbg hbi jbk jxk lxm", "xxx..x."),  # noise in two places
+        ("abcd abdc acbd adbc", "xxx."),  # random order
+        ("abc xbc ayc abz", "xxxx"),  # edits of other places each time
+        ("abc ab a abcd", "xxxx"),
+    ],
+)
+def test_what_is_a_change(nights: str, expected: str) -> None:
+    assert changes(*nights.split()) == expected
+
+
+def test_page_without_a_fingerprint_is_not_watched() -> None:
+    assert version("one", "00001", None, ()) == (None, None)
+    assert version("one", "00001", "two", ()) == ("two", None), "too many pieces"
+
+
+@given(st.lists(st.lists(st.integers(0, 0xFFFF), min_size=1, max_size=8), min_size=2, max_size=8))
+def test_the_watch_has_the_size_of_the_page_and_ends_with_it(nights: list[list[int]]) -> None:
+    known: str | None = None
+    watched: str | None = None
+    for pieces in nights:
+        known, watched = version(known, watched, digest(bytes(repr(pieces), "ascii")), pieces)
+        assert len(watched or "") in {0, WIDTH * len(pieces)}
+    for _ in range(2):
+        _, watched = version(known, watched, known, ())
+        assert set((watched or "")[WIDTH - 1 :: WIDTH]) <= {"0", str(RUNS)}
+
+
+def noise(night: int) -> str:
+    """Text that changes each night, in words that no rule knows."""
+    fruit = ["Apfel", "Birne", "Kirsche"][night % 3]
+    return f"<p>Seite erzeugt in 0,{night} Sekunden<p>Heute: {fruit}"
+
+
+def of_night(night: int, noisy: Sequence[str], edited: Sequence[str] = ()) -> Callable[[str], str]:
+    return lambda path: (
+        f"<h1>{path}</h1><p>This is it.{'<p>More.' * (path in edited)}<p>Und Schluss."
+        f"{noise(night) if path in noisy else ''}"
+    )
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("count", [3, 12])
+async def test_noise_gives_no_date_once_it_is_known(tmp_path: Path, count: int) -> None:
+    site, noisy, edited = Site(), ["/", *PAGES][:count], ["/1", "/9"]
+    with site.serve() as origin:
+        for night in range(4):
+            build(site, lambda _: None, of_night(night, noisy))
+            before = await crawl(origin, tmp_path)
+        assert {before[path] for path in PAGES if path not in noisy} <= {None}
+        for night in range(4, 7):
+            build(site, lambda _: None, of_night(night, noisy, edited))
+            dates = await crawl(origin, tmp_path)
+            assert {dates.pop(path) for path in edited} == {(now().date().isoformat(), "history")}
+            assert dates == {path: date for path, date in before.items() if path not in edited}
+
+
+@pytest.mark.system
+async def test_noise_is_known_after_a_failure(tmp_path: Path) -> None:
+    site, known = Site(), []
+
+    async def watched(origin: str) -> str | None:
+        settings = Settings(scope=Scope(start=(origin + "/",)), state=State(state=str(tmp_path / "s.db")))
+        async with open_job(settings) as job:
+            record = await job.frontier.read(reads.RecordOf(Url(origin + "/1")))
+        return record.facts.content if record and record.facts else None
+
+    with site.serve() as origin:
+        for night in range(7):
+            build(site, lambda _: None, of_night(night, PAGES))
+            if night == 5:
+                site.page("/1", status=500)
+            await crawl(origin, tmp_path)
+            known.append(await watched(origin))
+    assert known[4] == known[6]
+
+
+@pytest.mark.system
+async def test_header_that_follows_noise_is_unreliable(tmp_path: Path) -> None:
+    site, dates = Site(), []
+    with site.serve() as origin:
+        for night in range(8):
+            header = OLD + timedelta(days=night)
+            build(site, dict.fromkeys(["/", *PAGES], header).get, of_night(night, ["/", *PAGES]))
+            dates.append(await crawl(origin, tmp_path))
+    assert dates[4] == dates[5] == dates[6] == dates[7]
+    assert None not in dates[7].values()

@@ -1,0 +1,115 @@
+"""Where a nonexistent page is asked, and which page is shown in its place."""
+
+import pytest
+
+from crawler.parse.url import Url
+from crawler.rules import soft_404
+
+HOME = "https://a.example"
+
+
+@pytest.mark.parametrize(
+    ("path", "places"),
+    [
+        ("/a", ["/"]),
+        ("/shop/a", ["/", "/shop/"]),
+        ("/page/17", ["/", "/page/", "/page/"]),
+        ("/s?q=lamp&n=3", ["/s?", "/"]),
+        ("/shop/s?q=lamp", ["/shop/s?", "/", "/shop/"]),
+    ],
+)
+def test_places_from_the_page_outwards(path: str, places: list[str]) -> None:
+    found = list(soft_404.places(Url(HOME + path)))
+    assert [place.prefix.removeprefix(HOME) for place in found] == places
+    asked = [url for place in found for url in place.asked]
+    assert all(url.startswith(place.prefix) for place in found for url in place.asked)
+    assert len(set(asked)) == len(asked)
+    assert HOME + path not in asked
+    assert found == list(soft_404.places(Url(HOME + path))), "the same in every run"
+
+
+def test_values_of_a_query_are_nonexistent_in_their_kind() -> None:
+    [(_, (url, _)), *_] = soft_404.places(Url(f"{HOME}/s?q=lamp&n=3"))
+    assert url.startswith(f"{HOME}/s?q=")
+    assert "no-such-page&" in url
+    assert url.endswith("&n=9876543210")
+
+
+@pytest.mark.parametrize(
+    ("path", "prefix", "asked"),
+    [
+        ("/rooms/2026/11", "/rooms/", "2961/11"),
+        ("/news/2024/02/29", "/news/", "2961/02/28"),
+        ("/t/2026-11-30.html", "/t/", "2961-11-28.html"),
+        ("/plan/2026/kw/48", "/plan/", "2961/kw/48"),
+        ("/a?day=2026-11-23", "/a?", "day=2961-11-23"),
+        ("/a?x=1&day=20261130&y=2", "/a?", "x=1&day=29611128&y=2"),
+        ("/a?year=2026&month=11", "/a?", "year=2961&month=11"),
+        ("/a?month=-3", "/a?", "month=9876543210"),
+    ],
+)
+def test_a_nonexistent_page_of_a_calendar_is_a_date_far_ahead(path: str, prefix: str, asked: str) -> None:
+    first = next(soft_404.places(Url(HOME + path)))
+    assert first.prefix == HOME + prefix
+    assert first.asked[0] == HOME + prefix + asked
+
+
+def test_places_of_many_pages_are_asked_once_each_and_not_all() -> None:
+    pages = [Url(f"{HOME}/rooms/{year}/{month:02}") for year in range(1990, 2030) for month in range(1, 13)]
+    found = [place.prefix for _, place in soft_404.places_of(pages)]
+    assert found.count(f"{HOME}/") == 1
+    assert len(found) == soft_404.MOST_PLACES
+    few = list(soft_404.places_of([Url(f"{HOME}/a/x{n}") for n in range(50)]))
+    assert [(page, place.prefix) for page, place in few] == [
+        (f"{HOME}/a/x0", f"{HOME}/"), (f"{HOME}/a/x0", f"{HOME}/a/"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("page", "start", "end"), [("/a", "/a/", ""), ("/a/", "/a/", ""), ("/a.php?n=1", "/a.php/", "?n=1")]
+)
+def test_nonexistent_page_below_a_page(page: str, start: str, end: str) -> None:
+    asked = soft_404.below(Url(HOME + page))
+    assert asked.startswith(HOME + start)
+    assert asked.endswith("no-such-page" + end)
+
+
+def test_page_of_the_place_is_shown_instead() -> None:
+    assert Url(f"{HOME}/shop/") in soft_404.shown_instead(f"{HOME}/shop/")
+    assert Url(f"{HOME}/s") in soft_404.shown_instead(f"{HOME}/s?")
+
+
+TEMPLATE = {1, 2, 3}
+
+
+def test_missing_page_is_what_only_error_pages_show() -> None:
+    asked = [TEMPLATE | {10, 11, 90}, TEMPLATE | {10, 11, 91}]
+    start, others = TEMPLATE | {20}, [{1, 2, 30}, {1, 2, 11, 31}]
+    missing = soft_404.missing_page(asked, start, others)
+    assert missing
+    assert set(missing.blocks) == {10}, "11 is on a true page, too"
+    assert soft_404.is_missing(missing, TEMPLATE | {10, 11, 92})
+    assert not soft_404.is_missing(missing, TEMPLATE | {11, 92})
+    assert not soft_404.is_missing(missing, TEMPLATE | {10} | set(range(100, 150))), "much more than an error"
+
+
+@pytest.mark.parametrize(
+    ("asked", "start", "others"),
+    [
+        ([{1, 2}, {1, 2}], {1, 2}, [{3}]),  # the start page for every path
+        ([{1, 5}, {1, 6}], {1}, [{3}]),  # nothing in common but what the start page has
+        ([{1, 9}, {1, 9}], {1}, [{1, 9, 3}]),  # what every page but the start page has
+        ([{1, 9}, {1, 9}], {1}, []),  # nothing to compare with
+        ([{1, 9, 8}, {1, 9, 8}], {1}, [{1, 9}, {1, 8}]),
+    ],
+)
+def test_missing_page_is_none_if_it_is_not_clear(
+    asked: list[set[int]], start: set[int], others: list[set[int]]
+) -> None:
+    assert soft_404.missing_page(asked, start, others) is None
+
+
+def test_error_pages_among_the_samples_are_no_true_pages() -> None:
+    missing = soft_404.missing_page([{1, 9}, {1, 9}], {1}, [{1, 9, 5}, {1, 3}])
+    assert missing
+    assert missing.blocks == (9,)
