@@ -3,15 +3,21 @@
 # Run, with a read-only root:
 #   docker run --rm --read-only --tmpfs /tmp -v state:/state -v "$PWD/sitemaps:/output" sitemap-crawler crawl https://example.com/
 
-FROM python:3.13-slim AS build
+# Packages are those of the locks in .ci, by hash (scripts/locks.py); dependabot proposes the next digest.
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS build
 WORKDIR /src
+COPY .ci/build.txt .ci/image.txt .ci/image-render.txt .ci/
+RUN python -m pip install --no-cache-dir --require-hashes --requirement .ci/build.txt \
+    && python -m venv --without-pip /opt/crawler \
+    && python -m pip --python /opt/crawler/bin/python install --no-cache-dir --require-hashes --requirement .ci/image.txt
 COPY pyproject.toml README.md LICENSE ./
+COPY scripts/readme.py scripts/
+COPY docs/use/sitemap-crawler.1 docs/use/
 COPY crawler crawler
-RUN python -m venv /opt/crawler \
-    && /opt/crawler/bin/pip install --no-cache-dir '.[cloud,fast,http2,postgres]' \
-    && /opt/crawler/bin/pip uninstall --yes pip
+RUN python -m pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheel . \
+    && python -m pip --python /opt/crawler/bin/python install --no-cache-dir --no-deps --no-index /wheel/*.whl
 
-FROM python:3.13-slim AS base
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS base
 LABEL org.opencontainers.image.title="sitemap-crawler" \
       org.opencontainers.image.description="Crawls a site and publishes a sitemap that search engines can trust" \
       org.opencontainers.image.licenses="MIT"
@@ -38,7 +44,7 @@ CMD ["--help"]
 
 # The same with a browser. Its sandbox needs user namespaces: docs/run/containers.md.
 FROM build AS build-render
-RUN python -m pip --python /opt/crawler/bin/python install --no-cache-dir '.[render]'
+RUN python -m pip --python /opt/crawler/bin/python install --no-cache-dir --require-hashes --requirement .ci/image-render.txt
 
 FROM base AS render
 COPY --from=build-render /opt/crawler /opt/crawler
