@@ -31,7 +31,7 @@ def test_the_form_of_the_action() -> None:
         if "run" in step:
             assert step["shell"] == "bash", "a composite action names the shell of each command"
         else:
-            assert re.fullmatch(r"actions/[\w/-]+@v\d+", step["uses"])
+            assert re.fullmatch(r"actions/[\w/-]+@[0-9a-f]{40}", step["uses"])
 
 
 def test_no_input_is_written_into_a_script() -> None:
@@ -141,6 +141,64 @@ def test_no_input_can_become_a_command(runner: Runner, name: str) -> None:
     given: dict[str, Any] = {"url": "http://127.0.0.1:9/", "args": "--retries 0"}
     assert runner.run("crawl", **(given | {name: evil})).returncode != 0
     assert not list(runner.folder.rglob("pwned"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["url", "fail_on", "output"])
+def test_no_input_but_args_can_become_a_flag(runner: Runner, name: str) -> None:
+    (runner.folder / "work").mkdir()
+    (runner.folder / "work/evil.toml").write_text('[output]\npublish-command = "touch pwned"\n')
+    with shop().serve() as origin:
+        given = {"url": origin + "/", "args": f"{origin}/ --rate 0 --retries 0"}
+        done = runner.run("crawl", **(given | {name: "--config=evil.toml"}))
+    assert done.returncode == (0 if name == "output" else 2), done.stderr
+    assert not list(runner.folder.rglob("pwned"))
+
+
+@pytest.mark.parametrize("url", ["", "-v", "--config=evil.toml", "www.example.com", " https://example.com/"])
+def test_a_url_begins_with_http(runner: Runner, url: str) -> None:
+    done = runner.run("crawl", url=url)
+    assert done.returncode == 2
+    assert done.stdout == "::error::The input url does not begin with http:// or https://.\n"
+    assert not runner.outputs.exists()
+
+
+def test_arguments_that_cannot_be_split_end_the_step(runner: Runner) -> None:
+    done = runner.run("crawl", url="http://127.0.0.1:9/", args="--dry-run --exclude '/a")
+    assert done.returncode == 2
+    assert "::error::The input args cannot be split into words: No closing quotation." in done.stderr
+    assert files(runner.folder / "work") == {".sitemap-crawler"}
+
+
+def words_of(runner: Runner, **inputs: str) -> list[str]:
+    """What the crawl is called with."""
+    program = runner.folder / "bin/sitemap-crawler"
+    program.write_text("#!/bin/sh\nprintf '%s\\0' \"$@\"\n")
+    done = runner.run("crawl", **inputs)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("\0")[:-1]
+
+
+def test_the_words_of_args_arrive_as_they_are(runner: Runner) -> None:
+    words = words_of(
+        runner,
+        url="http://a/?b c",
+        fail_on="error, new:broken-link\nwarning",
+        args="--exclude '' --strip-param 'a\nb' --user-agent \"é *\"",
+    )
+    assert words[:4] == ["crawl", "--state", ".sitemap-crawler/action.db", "--output=sitemaps"]
+    assert words[10:] == [
+        "--fail-on=error", "--fail-on=new:broken-link", "--fail-on=warning", "--exclude", "",
+        "--strip-param", "a\nb", "--user-agent", "é *", "--", "http://a/?b c",
+    ]  # fmt: skip
+
+
+def test_no_module_of_the_workspace_is_imported(runner: Runner) -> None:
+    (runner.folder / "work").mkdir()
+    (runner.folder / "work/shlex.py").write_text("raise SystemExit('imported')")
+    assert words_of(runner, url="http://a/")[-2:] == ["--", "http://a/"]
+    installs = [step["run"] for step in STEPS if "pip install" in step.get("run", "")]
+    assert all(step.startswith("python -I -m pip") for step in installs)
 
 
 def test_the_key_of_the_state_is_that_of_the_url(runner: Runner) -> None:
