@@ -120,7 +120,7 @@ def test_three_members_publish_once_though_the_leader_is_killed(origin: str, tmp
     leader.send_signal(signal.SIGKILL)
     assert here.end(leader) == -signal.SIGKILL
     members[members.index(leader)] = here.start()  # as `restart` does
-    code, status = here.ask("status", "--alive", "120", "--log-format", "json")
+    code, status = here.ask("status", "--alive", "120", "--format", "json")
     assert (code, len(json.loads(status)["members"]) >= 3) == (0, True)
     assert [here.end(process) for process in members] == [0, 0, 0], here.said
     assert files(here.output) == files(tmp_path / "alone")

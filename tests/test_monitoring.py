@@ -1,6 +1,7 @@
 """The alerts, the dashboard and docs/run/metrics.md use only metrics and labels that exist."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -88,17 +89,87 @@ def test_panels_do_not_overlap() -> None:
 
 
 def test_alerts_say_what_is_wrong() -> None:
-    assert len({rule["alert"] for rule in RULES}) == len(RULES) == 4
+    assert len({rule["alert"] for rule in RULES}) == len(RULES) == 6
     for rule in RULES:
-        assert "{{ $labels.site }}" in rule["annotations"]["summary"]
+        assert rule["for"], "one scrape wakes nobody"
+        assert "$labels.site" in rule["annotations"]["summary"]
         assert rule["labels"]["severity"] in {"critical", "warning"}
 
 
-def test_prometheus_accepts_the_alerts() -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
+@pytest.fixture(scope="module")
+def promtool() -> str:
+    found = shutil.which("promtool")
+    if found is None and os.environ.get("CI") != "true":
         pytest.skip("promtool is not installed")
+    assert found, "CI installs it: .ci/services"
+    return found
+
+
+@pytest.mark.system
+def test_prometheus_accepts_the_alerts(promtool: str) -> None:
     subprocess.run([promtool, "check", "rules", str(ALERTS)], check=True, capture_output=True)
+
+
+SUCCESS = PREFIX + "last_success_timestamp_seconds"
+DAY = 24 * 60  # minutes
+STORIES: dict[str, tuple[dict[str, str], dict[int, set[str]]]] = {
+    "a first run that takes long": (
+        {SUCCESS: f"0x{DAY}"},
+        {0: set(), 1: set(), DAY: set()},
+    ),
+    "no run that succeeds": (
+        {SUCCESS: f"0x{3 * DAY}"},
+        {DAY: set(), 27 * 60: {"SitemapCrawlNeverSuccessful"}},
+    ),
+    "a first run that succeeds": (
+        {SUCCESS: f"0x600 36000x{DAY}"},
+        {600: set(), 601: set(), 602: set(), DAY: set()},
+    ),
+    "no success any more": (
+        {SUCCESS: f"60x{3 * DAY}"},
+        {26 * 60: set(), 26 * 60 + 10: set(), 27 * 60: {"SitemapCrawlNotSuccessful"}},
+    ),
+    "metrics that end": (
+        {SUCCESS: "60x60"},
+        {25 * 60: set(), 29 * 60: {"SitemapCrawlMetricsAbsent"}, 6 * DAY: {"SitemapCrawlMetricsAbsent"}},
+    ),
+    "metrics that never were": (
+        {"up": f"1x{DAY}"},
+        {10: set(), 2 * 60: {"SitemapCrawlMetricsAbsent"}},
+    ),
+    "a sitemap that was not replaced": (
+        {PREFIX + "exit_code": "0x10 6x60", SUCCESS: "60x90"},
+        {11: set(), 20: set(), 40: {"SitemapNotReplaced"}},
+    ),
+    "a sitemap that shrank": (
+        {PREFIX + "sitemap_urls": "100x10 70x60", SUCCESS: "60x90"},
+        {11: set(), 40: {"SitemapShrunk"}},
+    ),
+    "broken links that are new": (
+        {PREFIX + 'findings{code="broken-link"}': f"1x{2 * DAY} 2x60", SUCCESS: f"{60 * DAY}x{3 * DAY}"},
+        {2 * DAY: set(), 2 * DAY + 30: {"SitemapBrokenLinksRisen"}},
+    ),
+}
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("story", STORIES)
+def test_alerts_over_time(story: str, promtool: str, tmp_path: Path) -> None:
+    series, expected = STORIES[story]
+    given = []
+    for name, values in series.items():
+        bare, _, labels = name.rstrip("}").partition("{")
+        given.append({"series": f'{bare}{{site="a"{labels and "," + labels}}}', "values": values})
+    asked = [
+        {"expr": 'count by (alertname) (ALERTS{alertstate="firing"})', "eval_time": f"{minute}m",
+         "exp_samples": [{"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in sorted(alerts)]}
+        for minute, alerts in expected.items()
+    ]  # fmt: skip
+    test = {"interval": "1m", "input_series": given, "promql_expr_test": asked}
+    file = tmp_path / "test.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(ALERTS)], "tests": [test]}))
+    done = subprocess.run([promtool, "test", "rules", str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_document_lists_all_metrics() -> None:
