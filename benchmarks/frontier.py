@@ -22,13 +22,12 @@ import anyio
 
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.facts import Facts, Validators
-from crawler.model.lease import Lease
 from crawler.model.outcome import Listed
 from crawler.model.reasons import Source
 from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import Doubts
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports import reads
 

@@ -21,12 +21,11 @@ from pathlib import Path
 from crawler.app.features.images import Images
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.facts import Facts, LabelledUrl
-from crawler.model.lease import Lease
 from crawler.model.outcome import Listed
 from crawler.model.reply import Headers, Response
 from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.ports import reads

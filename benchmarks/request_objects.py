@@ -24,7 +24,7 @@ from crawler.app.event_loop import run
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ignore_progress
 from crawler.fetch.pool import ConnectionPool, Destination
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Proxies, Trust
 from crawler.fetch.transport import PoolTransport, RequestBuilder
 from crawler.parse import url as urls
@@ -75,7 +75,7 @@ def per_call(work: Callable[[], Any], count: int, times: int = 7) -> float:
     return min(took) / count * 1e6
 
 
-def as_bytes(pool: ConnectionPool, identity: Identity) -> Callable[[Url], Awaitable[int]]:
+def as_bytes(pool: ConnectionPool, identity: RequestIdentity) -> Callable[[Url], Awaitable[int]]:
     """An exchange without a type of httpx."""
     place = Destination("http", "localhost", PORT)
 
@@ -110,7 +110,7 @@ def through_httpx(pool: ConnectionPool, builder: RequestBuilder) -> Callable[[Ur
 
 async def exchanges(count: int, rounds: int) -> dict[str, list[float]]:
     """Microseconds of CPU an exchange, of each round."""
-    identity = Identity(Http(), [SITE])
+    identity = RequestIdentity(Http(), [SITE])
     guard = AddressGuard([SITE])
     pool = ConnectionPool(guard, Trust(Http()), 4)
     links = [Url(SITE + synthetic.path(number)) for number in range(count)]
@@ -148,7 +148,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=75)
     chosen = parser.parse_args()
-    for name, each in objects(RequestBuilder(Identity(Http(), [])), chosen.pages).items():
+    for name, each in objects(RequestBuilder(RequestIdentity(Http(), [])), chosen.pages).items():
         print(f"{each:8.1f}  {name}")
     file = Path(__file__).parent / "synthetic.py"
     server = subprocess.Popen([sys.executable, str(file), str(chosen.pages), "--port", str(PORT)])

@@ -20,13 +20,12 @@ import synthetic
 
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.request_headers import Identity
+from crawler.fetch.request_headers import RequestIdentity
 from crawler.frontier.sqlite.frontier import SqliteFrontier
-from crawler.model.lease import Lease
 from crawler.model.reply import Broken, Headers, Response
 from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse import encoding, html, page_links
 from crawler.parse.extract import Extract
 from crawler.parse.normalise import Normaliser
@@ -102,7 +101,7 @@ async def fetch(count: int) -> float:
     async with await anyio.open_process(command) as server:
         site = f"http://127.0.0.1:{port}"
         async with HttpFetcher(
-            Http(), AddressGuard(allowed=["127.0.0.1"]), Identity(Http(), [site])
+            Http(), AddressGuard(allowed=["127.0.0.1"]), RequestIdentity(Http(), [site])
         ) as fetcher:
             for _ in range(200):  # until it is there
                 if not isinstance(await fetcher.fetch(Request(Url(site + "/"))), Broken):
