@@ -136,8 +136,16 @@ class Stream(NamedTuple):
     """A query that may return a row for each URL of the state; it ends with a condition."""
 
     sql: str
-    by: str = "u.url"  # the column that it is sorted by
+    by: str = "u.url"  # the column that it is sorted by, and that is different in each row
     place: int = 0  # of that column in its rows
+
+    def start(self, first: str = "") -> Any:
+        """The value of that column to begin with."""
+        return first if self.by == "u.url" else 0
+
+    def rest(self, comparison: str) -> str:
+        """The statement for the rows from `:after` on (`>=`), or after it (`>`)."""
+        return f"{self.sql} AND {self.by} {comparison} :after ORDER BY {self.by}"
 
 
 PAGE_ROWS: Final = Stream(f"{PAGES} WHERE true", place=1)

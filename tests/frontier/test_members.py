@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from crawler.errors import ConfigError, LeadershipLost, StateBusy
+from crawler.errors import ConfigError, FrontierError, LeadershipLost, StateBusy
 from crawler.model.facts import Facts
 from crawler.model.note import ALIASES
 from crawler.model.outcome import Listed, Unlisted
@@ -21,6 +21,7 @@ from crawler.parse.url import Url
 from crawler.ports import reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from crawler.frontier.postgres.frontier import PostgresFrontier
@@ -163,6 +164,27 @@ async def test_a_lease_is_void_when_its_member_was_silent_for_too_long(crew: Cre
     assert not alone.is_lease_valid(lease)
     crew.beat(alone)
     assert alone.is_lease_valid(lease), "nobody marked it dead"
+
+
+async def test_member_that_only_waits_says_that_the_disk_is_full(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crawler.frontier.postgres import heartbeat  # noqa: PLC0415 - the driver is an extra
+
+    monkeypatch.setattr(heartbeat, "HEARTBEAT", 0.01)
+    member = crew.open()
+    await member.begin("settings")
+    assert await member.read(reads.ExitOfRun()) is None
+    full = "BEGIN RAISE 'no space' USING ERRCODE = 'disk_full'; END"
+    await member._call(
+        lambda: member._db.do(
+            f"CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $${full}$$; "
+            "CREATE TRIGGER no_space BEFORE UPDATE ON member EXECUTE FUNCTION no_space()"
+        )
+    )
+    await eventually(lambda: member._heart and member._heart.error)
+    with pytest.raises(FrontierError, match=r"disk of the database is full.*nothing is lost"):
+        await member.read(reads.ExitOfRun())
 
 
 async def test_followers_get_nothing_until_start_urls_are_visited(crew: Crew) -> None:

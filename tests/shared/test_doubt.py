@@ -99,6 +99,30 @@ async def test_a_round_in_doubt_is_released_once(proxied: tuple[Open, Cutting]) 
     await member.close()
 
 
+async def test_a_stream_goes_on_after_the_last_row_it_gave(
+    proxied: tuple[Open, Cutting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crawler.frontier.postgres import session  # noqa: PLC0415 - the driver is an extra
+
+    monkeypatch.setattr(session, "CHUNK", 2)
+    member = proxied[0]()
+    await member.begin("settings")
+    assert member._heart
+    member._heart.stop()
+    await member.add([Visit(Url(f"{SITE}/{number}")) for number in range(5)])
+    seen, cuts = list[Url](), 0
+    async for urls in member.stream(reads.AllUrls()):
+        seen += urls
+        cuts += await member._call(
+            lambda: member._db.count(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'FETCH%'"
+            )
+        )
+    assert seen == [f"{SITE}/{number}" for number in range(5)]
+    assert cuts == 3
+    await member.close()
+
+
 async def test_a_database_that_stays_away_ends_the_member(proxied: tuple[Open, Cutting]) -> None:
     opened, how = proxied
     member = opened(away=0.2)

@@ -23,8 +23,9 @@ ABOUT: Final = "CREATE TABLE about (version integer NOT NULL); CREATE SEQUENCE u
 _DIALECT: Final = PostgresDialect()
 CONNECT_TIMEOUT: Final = 10  # seconds
 RACES: Final = 5  # attempts to create tables that other members create at the same time
-# Classes of errors after which the same may succeed; 25006: a replica that is not promoted yet.
-_LOST: Final = ("08", "57P", "40001", "40P01", "25006")
+# Classes of errors after which the same may succeed; 25006: a replica that is not promoted yet, 55P03 and
+# 57014: a time limit of the server for a lock or a statement.
+_LOST: Final = ("08", "57P", "40001", "40P01", "25006", "55P03", "57014")
 
 
 class _Text(StrBinaryDumper):

@@ -12,9 +12,11 @@ from typing import Any, Final, ParamSpec, TypeVar
 import anyio
 from msgspec.structs import replace
 
+from crawler.errors import FrontierError
 from crawler.frontier.frontier import KEEP_FAILING, MAX_HOSTS, DatabaseFrontier
 from crawler.frontier.pace import FAR
 from crawler.frontier.postgres.address import parsed
+from crawler.frontier.postgres.connection import failure
 from crawler.frontier.postgres.heartbeat import Heartbeat
 from crawler.frontier.postgres.session import Session
 from crawler.frontier.queries import Stream
@@ -143,12 +145,13 @@ class PostgresFrontier(DatabaseFrontier):
 
     async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """See `DatabaseFrontier`."""
+        if self._heart and self._heart.error:
+            raise FrontierError(failure(self._address, self._heart.error)) from self._heart.error
         return await self._session.call(verb, *args, **kwargs)
 
     async def _stream(
         self, query: Stream, given: Mapping[str, Any], first: str = ""
     ) -> AsyncIterator[Sequence[tuple[Any, ...]]]:
         """See `DatabaseFrontier`."""
-        sql = f"{query.sql} AND {query.by} >= :first" if first else query.sql
-        async for rows in self._session.stream(f"{sql} ORDER BY {query.by}", {**given, "first": first}):
+        async for rows in self._session.stream(query, given, first):
             yield rows

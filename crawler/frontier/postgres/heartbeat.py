@@ -1,20 +1,20 @@
 """The heartbeat of a member: in its own thread and on its own connection.
 
 So a long statement or a busy event loop does not make a living member look dead. A frozen process has no
-heartbeat.
+heartbeat. One that fails for good, as on a full disk, is an error of the next call of the member: it may be
+waiting for others, and write nothing itself.
 """
 
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import psycopg
 
 from crawler.frontier.members import HEARTBEAT, Members
 from crawler.frontier.postgres.address import Address
-from crawler.frontier.postgres.connection import begin, connect
+from crawler.frontier.postgres.connection import begin, connect, is_passing
 from crawler.frontier.postgres.database import PostgresDatabase
 
 
@@ -35,6 +35,8 @@ class Heartbeat:
         self._address, self._db, self._beaten, self._ticks = address, db, beaten, ticks
         self._started = ticks()  # the tick at which the last successful heartbeat began
         self.is_shared = True  # until the first heartbeat finds that no other member is at work
+        self.error: psycopg.Error | None = None
+        """Of the last heartbeat, if the same would fail a little later, too."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
@@ -54,12 +56,18 @@ class Heartbeat:
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            with suppress(psycopg.Error), connect(self._address) as connection:
-                while not connection.closed:
-                    self.beat(connection)
-                    if self._ended.wait(HEARTBEAT):
-                        return
+            try:
+                self._beat_on()
+            except psycopg.Error as error:
+                self.error = None if is_passing(error) else error
             self._ended.wait(1.0)
+
+    def _beat_on(self) -> None:
+        with connect(self._address) as connection:
+            while not (connection.closed or self._ended.is_set()):
+                self.beat(connection)
+                self.error = None
+                self._ended.wait(HEARTBEAT)
 
     def beat(self, connection: "psycopg.Connection[Any]") -> None:
         """Send one heartbeat. A member that was taken for dead is not alive until it joins again."""

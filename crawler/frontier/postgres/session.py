@@ -6,7 +6,7 @@ is in other modules; a statement that returns very many rows is streamed on a co
 
 import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
@@ -30,6 +30,7 @@ from crawler.frontier.postgres.connection import (
     timeline,
 )
 from crawler.frontier.postgres.database import PostgresDatabase, statement
+from crawler.frontier.queries import Stream
 from crawler.model.failpoints import failpoint
 from crawler.rules import retries
 
@@ -82,15 +83,18 @@ class Session:
         return await anyio.to_thread.run_sync(work, limiter=self._turn, abandon_on_cancel=False)
 
     def transact(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same, in this thread. A process waits for the database only once: all calls share the wait."""
-        attempt = partial(self._attempt, verb, *args, **kwargs)
+        """The same, in this thread."""
         self.db.is_retry = False
+        return self._insist(partial(self._attempt, verb, *args, **kwargs))
+
+    def _insist(self, attempt: Callable[[], T]) -> T:
+        """Try again while the database is away. All calls of a process share the wait."""
+        attempt = partial(self._noted, attempt)
         try:
             return attempt()
         except psycopg.Error as error:
             if not is_passing(error) or self._is_over(PAUSE):
                 raise FrontierError(failure(self._address, error)) from error
-        self.db.is_retry = True
         again = retries.blocking(is_passing, first=PAUSE, ends=self._is_over)
         try:
             return again(attempt)
@@ -98,16 +102,26 @@ class Session:
             self._away_since = -math.inf  # the wait is over for all calls until the next answer
             raise FrontierError(failure(self._address, error)) from error
 
+    def _noted(self, attempt: Callable[[], T]) -> T:
+        """An attempt, after which it is known since when the database is away."""
+        try:
+            answer = attempt()
+        except psycopg.Error:
+            self._away_since = self._away_since or time.monotonic()
+            raise
+        self._away_since = None
+        return answer
+
     def _is_over(self, pause: float) -> bool:
         """Whether the wait for the database would be over after another pause."""
         return self._away_since is not None and time.monotonic() + pause > self._away_since + self._away
 
     def _attempt(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            answer = self._once(verb, *args, **kwargs)
+            return self._once(verb, *args, **kwargs)
         except psycopg.Error as error:
             self.db.forget()
-            self._away_since = self._away_since or time.monotonic()
+            self.db.is_retry = True
             if isinstance(error, FailedOver) and not self._is_over(0):
                 self._fail_over()
             raise
@@ -115,8 +129,6 @@ class Session:
             # Values in the database that this program never writes.
             self.db.forget()
             raise FrontierError(failure(self._address, error)) from error
-        self._away_since = None
-        return answer
 
     def _once(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self.db.connection.closed:
@@ -149,29 +161,58 @@ class Session:
             self.db.connection.execute("COMMIT")
         self.db.connection.close()
 
-    async def stream(self, sql: str, given: dict[str, Any]) -> AsyncIterator[list[tuple[Any, ...]]]:
-        """The rows of a statement in chunks, all of one moment. Raises `FrontierError`."""
-        rows = await self._streaming(self._open_stream, sql, given)
+    async def stream(
+        self, query: Stream, given: Mapping[str, Any], first: str = ""
+    ) -> AsyncIterator[list[tuple[Any, ...]]]:
+        """The rows of a query in chunks, from `first` on. Raises `FrontierError`.
+
+        All of one moment; after a lost connection, the rest is of a later one.
+        """
+        rows = _Rows(self._address, query, given, first)
+        fetch = partial(self._insist, rows.fetch)
         try:
-            while chunk := await self._streaming(rows.fetchmany, CHUNK):
+            while chunk := await anyio.to_thread.run_sync(fetch, abandon_on_cancel=False):
                 yield chunk
         finally:
             with anyio.CancelScope(shield=True):
-                await self._streaming(_close_stream, rows)
+                await anyio.to_thread.run_sync(rows.close)
 
-    async def _streaming(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+
+class _Rows:
+    """The rows of a query, on a connection of its own, which is opened when it is needed."""
+
+    def __init__(self, address: Address, query: Stream, given: Mapping[str, Any], first: str) -> None:
+        self._address, self._query, self._given = address, query, given
+        self._after, self._comparison = query.start(first), ">="
+        self._cursor: psycopg.ServerCursor[Any] | None = None
+
+    def fetch(self) -> list[tuple[Any, ...]]:
+        """The next rows; after an error, those after the last that were returned."""
         try:
-            return await anyio.to_thread.run_sync(lambda: work(*args, **kwargs), abandon_on_cancel=False)
-        except psycopg.Error as error:
-            raise FrontierError(failure(self._address, error)) from error
+            self._cursor = self._cursor or self._open()
+            chunk = self._cursor.fetchmany(CHUNK)
+        except psycopg.Error:
+            self.close()
+            raise
+        if chunk:
+            self._after, self._comparison = chunk[-1][self._query.place], ">"
+        return chunk
 
-    def _open_stream(self, sql: str, given: dict[str, Any]) -> "psycopg.ServerCursor[Any]":
+    def _open(self) -> "psycopg.ServerCursor[Any]":
         connection = connect(self._address)
-        begin(connection, self._address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        return connection.cursor("stream").execute(statement(sql), given)
+        try:
+            begin(connection, self._address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            sql = statement(self._query.rest(self._comparison))
+            return connection.cursor("stream").execute(sql, {**self._given, "after": self._after})
+        except psycopg.Error:
+            connection.close()
+            raise
 
-
-def _close_stream(rows: "psycopg.ServerCursor[Any]") -> None:
-    with suppress(psycopg.Error):
-        rows.close()
-    rows.connection.close()
+    def close(self) -> None:
+        """Close the connection."""
+        if self._cursor is None:
+            return
+        with suppress(psycopg.Error):
+            self._cursor.close()
+        self._cursor.connection.close()
+        self._cursor = None

@@ -136,10 +136,9 @@ class SqliteFrontier(DatabaseFrontier):
 
         A chunk is one statement on the index, which starts after the last row of the one before.
         """
-        sql = f"{query.sql} AND {query.by} {{}} :after ORDER BY {query.by} LIMIT {CHUNK}"
-        after: Any = first if query.by == "u.url" else 0
-        chunk = await self._call(self._db.all, sql.format(">="), {**given, "after": after})
-        while chunk:
+        after, comparison = query.start(first), ">="
+        while chunk := await self._call(
+            self._db.all, f"{query.rest(comparison)} LIMIT {CHUNK}", {**given, "after": after}
+        ):
             yield chunk
-            after = chunk[-1][query.place]
-            chunk = await self._call(self._db.all, sql.format(">"), {**given, "after": after})
+            after, comparison = chunk[-1][query.place], ">"
