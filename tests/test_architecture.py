@@ -42,7 +42,7 @@ BUDGETS = {
     "report": 3150,
     "rules": 3530,
     "fetch": 3650,
-    "frontier": 7350,
+    "frontier": 7520,
     "sitemap": 4455,
     "engine": 2711,
     "workers": 1450,

@@ -158,11 +158,11 @@ async def opened(settings: Settings, start: Url | None) -> "Frontier":
 
 
 def _open_shared(settings: Settings, address: Address, *, read_only: bool) -> "Frontier":
-    from crawler.frontier.postgres.connection import remove  # noqa: PLC0415 - the driver is an extra
+    from crawler.frontier.postgres.connection import renew  # noqa: PLC0415 - the driver is an extra
     from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the same
 
     if settings.state.fresh and not read_only:
-        remove(address, settings.state.run or "")
+        renew(address, settings.state.run or "")
     return PostgresFrontier(
         f"{address.conninfo}#{address.name}",
         delay=_delay(settings),

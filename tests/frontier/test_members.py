@@ -322,16 +322,16 @@ async def test_notes_of_two_members_are_both_kept(crew: Crew) -> None:
 
 
 async def test_fresh_does_not_take_the_state_from_members_at_work(crew: Crew) -> None:
-    from crawler.frontier.postgres.connection import remove  # noqa: PLC0415 - the driver is an extra
+    from crawler.frontier.postgres.connection import renew  # noqa: PLC0415 - the driver is an extra
 
     crew.clock.now = 4e9  # the clock of the database decides here
     one = await crew.join(Terms("mine"))
     with pytest.raises(StateBusy, match="at work"):
-        remove(one._address)
-    remove(one._address, "mine")  # to be joined
+        renew(one._address, "")
+    renew(one._address, "mine")  # to be joined
     assert (await one.read(reads.NewestRun())) is not None
     await one.close()
-    remove(one._address)
+    renew(one._address, "")
     assert await crew.open().read(reads.NewestRun()) is None
 
 

@@ -4,11 +4,11 @@ Nothing outlives a transaction on the server (no `SET`, no prepared statements),
 may stand between.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import psycopg
 from psycopg import errors, sql
-from psycopg.conninfo import make_conninfo
 from psycopg.types.string import StrBinaryDumper, StrDumper
 
 from crawler.errors import FrontierError, NoState, StateAway, StateBusy
@@ -16,16 +16,19 @@ from crawler.frontier import schema
 from crawler.frontier.dialect import translated
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.dialect import PostgresDialect
+from crawler.frontier.postgres.errors import CONNECT_TIMEOUT, is_passing, unusable
 from crawler.rules import retries
 
 # The version of the tables; the ids of URLs.
 ABOUT: Final = "CREATE TABLE about (version integer NOT NULL); CREATE SEQUENCE url_id;"
 _DIALECT: Final = PostgresDialect()
-CONNECT_TIMEOUT: Final = 10  # seconds
 RACES: Final = 5  # attempts to create tables that other members create at the same time
-# Classes of errors after which the same may succeed; 25006: a replica that is not promoted yet, 55P03 and
-# 57014: a time limit of the server for a lock or a statement.
-_LOST: Final = ("08", "57P", "40001", "40P01", "25006", "55P03", "57014")
+# Sequences of identity columns follow their table.
+RELATIONS: Final = """
+SELECT CASE c.relkind WHEN 'v' THEN 'VIEW' WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, quote_ident(c.relname)
+FROM pg_class AS c WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'v', 'S')
+AND NOT EXISTS (SELECT 1 FROM pg_depend AS d WHERE d.objid = c.oid AND d.deptype = 'i' AND c.relkind = 'S')
+"""
 
 
 class _Text(StrBinaryDumper):
@@ -46,10 +49,6 @@ class _PlainText(StrDumper):
 TIMELINE: Final = """
 SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
 """
-
-
-class FailedOver(psycopg.OperationalError):
-    """The database is on another server, which may lack the last commits."""
 
 
 def timeline(connection: "psycopg.Connection[Any]") -> str:
@@ -102,18 +101,10 @@ def prepare(connection: "psycopg.Connection[Any]", address: Address, *, create: 
 
 
 def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create: bool) -> None:
-    exists = connection.execute(
-        "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [address.schema]
-    ).fetchone()
-    if not exists:
+    if not _has_table(connection, address, "about"):
         if not create:
             raise NoState(f"There is no state at {address}: crawl first, or name it with --state.")
-        connection.execute(f'CREATE SCHEMA "{address.schema}"')
-        name = sql.Literal(address.name).as_string(connection)
-        connection.execute(f'COMMENT ON SCHEMA "{address.schema}" IS {name}')
-        connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
-        connection.execute(f"{ABOUT} {_sql(schema.TABLES)} {_sql(schema.VIEWS)}".encode())
-        connection.execute(f"INSERT INTO about VALUES ({schema.VERSION})")
+        _create(connection, address)
         return
     connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
     if _version(connection) == schema.VERSION:
@@ -139,6 +130,29 @@ def _prepare(connection: "psycopg.Connection[Any]", address: Address, *, create:
     connection.execute(f"UPDATE about SET version = {schema.VERSION}")
 
 
+def _has_table(connection: "psycopg.Connection[Any]", address: Address, name: str) -> bool:
+    found = connection.execute("SELECT to_regclass(%s)", [f'"{address.schema}".{name}']).fetchone()
+    return found != (None,)
+
+
+def _create(connection: "psycopg.Connection[Any]", address: Address) -> None:
+    """Create the tables, and the schema unless it is there."""
+    exists = connection.execute("SELECT to_regnamespace(%s)", [address.schema]).fetchone()
+    if exists == (None,):
+        try:
+            connection.execute(f'CREATE SCHEMA "{address.schema}"')
+        except errors.InsufficientPrivilege as error:
+            raise FrontierError(
+                f"There is no state at {address}, and its role may not create schemas: have an administrator "
+                f"run `sitemap-crawler state init {address.name} --state … --owner ROLE`."
+            ) from error
+        name = sql.Literal(address.name).as_string(connection)
+        connection.execute(f'COMMENT ON SCHEMA "{address.schema}" IS {name}')
+    connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
+    connection.execute(f"{ABOUT} {_sql(schema.TABLES)} {_sql(schema.VIEWS)}".encode())
+    connection.execute(f"INSERT INTO about VALUES ({schema.VERSION})")
+
+
 def _sql(text: str) -> str:
     return translated(_DIALECT, text)
 
@@ -155,37 +169,60 @@ def _living(connection: "psycopg.Connection[Any]") -> int:
     return row[0] if row else 0
 
 
-def remove(address: Address, key: str = "") -> None:
-    """Delete a crawl, for `--fresh`; but not if members are at work on the run `key`, which is to be joined.
+def remove(address: Address) -> None:
+    """Delete a crawl. Raises `FrontierError`; `StateBusy` if members are at work."""
 
-    Raises `StateBusy` if members are at work on another run.
+    def drop(connection: "psycopg.Connection[Any]") -> None:
+        if not _is_to_be_joined(connection, address, ""):
+            connection.execute(f'DROP SCHEMA IF EXISTS "{address.schema}" CASCADE')
+
+    _transact(address, drop)
+
+
+def renew(address: Address, key: str) -> None:
+    """Begin a crawl anew, for `--fresh`; but not if members are at work on the run `key`, which is to be
+    joined.
+
+    The schema stays, since this role may not be allowed to create one. In one transaction, so that a failure
+    leaves all as it was. Raises `FrontierError`, `StateAway`; `StateBusy` if members are at work on another
+    run.
     """
 
+    def make_anew(connection: "psycopg.Connection[Any]") -> None:
+        if not _is_to_be_joined(connection, address, key):
+            for kind, relation in connection.execute(RELATIONS, [address.schema]).fetchall():
+                connection.execute(f'DROP {kind} IF EXISTS "{address.schema}".{relation} CASCADE')
+            _create(connection, address)
+
+    _transact(address, make_anew)
+
+
+def _transact(address: Address, work: Callable[["psycopg.Connection[Any]"], None]) -> None:
     def attempt() -> None:
         with connect(address) as connection, connection.transaction():
-            _remove(connection, address, key)
+            work(connection)
 
-    again = retries.blocking(is_passing, tries=RACES)
     try:
-        again(attempt)
+        retries.blocking(is_passing, tries=RACES)(attempt)
     except psycopg.Error as error:
         raise unusable(address, error) from error
 
 
-def _remove(connection: "psycopg.Connection[Any]", address: Address, key: str) -> None:
-    exists = connection.execute("SELECT to_regclass(%s)", [f'"{address.schema}".run']).fetchone()
-    if exists != (None,):
-        connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
-        if _is_to_be_joined(connection, address, key):
-            return
-        connection.execute("LOCK TABLE run, member IN ACCESS EXCLUSIVE MODE")
-        if _is_to_be_joined(connection, address, key):
-            return
-    connection.execute(f'DROP SCHEMA IF EXISTS "{address.schema}" CASCADE')
-
-
 def _is_to_be_joined(connection: "psycopg.Connection[Any]", address: Address, key: str) -> bool:
-    """Whether members are at work on the run `key`. Raises `StateBusy` if they are on another one."""
+    """Whether members are at work on the run `key`, and none begins another until the transaction ends.
+
+    Raises `StateBusy` if they are on another one.
+    """
+    if not _has_table(connection, address, "run"):
+        return False
+    connection.execute(f'SET LOCAL search_path TO "{address.schema}"')
+    if _is_at_work(connection, address, key):
+        return True
+    connection.execute("LOCK TABLE run, member IN ACCESS EXCLUSIVE MODE")
+    return _is_at_work(connection, address, key)
+
+
+def _is_at_work(connection: "psycopg.Connection[Any]", address: Address, key: str) -> bool:
     if not _living(connection):
         return False
     if connection.execute("SELECT 1 FROM run_key WHERE key = %s", [key or None]).fetchone():
@@ -206,36 +243,3 @@ def reach(address: Address) -> "psycopg.Connection[Any]":
         return connect(address)
     except psycopg.Error as error:
         raise unusable(address, error) from error
-
-
-def unusable(address: Address, error: psycopg.Error) -> FrontierError:
-    """The exception for an error of `connect`: `StateAway` if the server accepts no connections (yet)."""
-    # If it accepts them, an error such as a wrong password will be the same a minute later.
-    whole = make_conninfo(address.conninfo, connect_timeout=CONNECT_TIMEOUT)
-    is_up = psycopg.pq.PGconn.ping(whole.encode()) == psycopg.pq.Ping.OK
-    return (FrontierError if is_up else StateAway)(failure(address, error))
-
-
-def is_passing(error: BaseException) -> bool:
-    """Whether the same may succeed a little later: a lost connection, a restart, a deadlock."""
-    if not isinstance(error, psycopg.Error):
-        return False
-    if error.sqlstate is None:
-        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-    return error.sqlstate.startswith(_LOST)
-
-
-def failure(address: Address, error: Exception) -> str:
-    """What went wrong with a state, and what to do."""
-    words = (str(error).strip().splitlines() or ["no reason given"])[0]
-    if isinstance(error, psycopg.errors.DiskFull):
-        return (
-            f"The state {address} cannot be written: the disk of the database is full. "
-            "Free some space and run again: nothing is lost."
-        )
-    if isinstance(error, psycopg.Error):
-        return (
-            f"The state {address} cannot be used: {words}. "
-            "Run again when the database works again: nothing is lost."
-        )
-    return f"The state {address} is damaged ({words}): start over with --fresh."

@@ -12,7 +12,8 @@ from psycopg import sql
 
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.postgres.address import PREFIX, Address
-from crawler.frontier.postgres.connection import connect, failure, prepare, remove
+from crawler.frontier.postgres.connection import RELATIONS, connect, prepare, remove
+from crawler.frontier.postgres.errors import failure
 from crawler.model.run import StoredCrawl
 
 T = TypeVar("T")
@@ -33,12 +34,6 @@ SELECT (SELECT version FROM about),
     (SELECT count(*) FROM member WHERE NOT gone AND until > extract(epoch
         FROM clock_timestamp())), r.number, r.status, r.started
 FROM (SELECT max(number) AS number FROM run) AS last LEFT JOIN run AS r ON r.number = last.number
-"""
-
-# Sequences of identity columns follow their table.
-OWNED: Final = """
-SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = %s::regnamespace AND c.relkind IN ('r', 'v', 'S')
-AND NOT EXISTS (SELECT 1 FROM pg_depend AS d WHERE d.objid = c.oid AND d.deptype = 'i' AND c.relkind = 'S')
 """
 
 
@@ -124,6 +119,6 @@ def _named(connection: "psycopg.Connection[Any]", address: Address) -> StoredCra
 
 def _give(connection: "psycopg.Connection[Any]", address: Address, owner: str) -> None:
     schema, role = address.schema, sql.Identifier(owner).as_string(connection)
-    for (name,) in connection.execute(OWNED, [schema]).fetchall():
-        connection.execute(f'ALTER TABLE "{schema}"."{name}" OWNER TO {role}')
+    for _, relation in connection.execute(RELATIONS, [schema]).fetchall():
+        connection.execute(f'ALTER TABLE "{schema}".{relation} OWNER TO {role}')
     connection.execute(f'ALTER SCHEMA "{schema}" OWNER TO {role}')

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.dialect import translated
-from crawler.frontier.postgres.connection import TIMELINE, FailedOver
+from crawler.frontier.postgres.connection import TIMELINE
 from crawler.frontier.postgres.dialect import ARRAYS, PostgresDialect
+from crawler.frontier.postgres.errors import FailedOver
 
 if TYPE_CHECKING:
     import psycopg

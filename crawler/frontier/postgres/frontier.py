@@ -16,7 +16,7 @@ from crawler.errors import FrontierError
 from crawler.frontier.frontier import KEEP_FAILING, MAX_HOSTS, DatabaseFrontier
 from crawler.frontier.pace import FAR
 from crawler.frontier.postgres.address import parsed
-from crawler.frontier.postgres.connection import failure
+from crawler.frontier.postgres.errors import failure
 from crawler.frontier.postgres.heartbeat import Heartbeat
 from crawler.frontier.postgres.session import Session
 from crawler.frontier.queries import Stream

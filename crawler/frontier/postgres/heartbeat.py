@@ -14,8 +14,9 @@ import psycopg
 
 from crawler.frontier.members import HEARTBEAT, Members
 from crawler.frontier.postgres.address import Address
-from crawler.frontier.postgres.connection import begin, connect, is_passing
+from crawler.frontier.postgres.connection import begin, connect
 from crawler.frontier.postgres.database import PostgresDatabase
+from crawler.frontier.postgres.errors import is_passing
 
 
 class Heartbeat:

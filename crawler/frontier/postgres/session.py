@@ -4,6 +4,7 @@ Blocking work runs in a worker thread, so that the event loop never waits for th
 is in other modules; a statement that returns very many rows is streamed on a connection of its own.
 """
 
+import logging
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -19,23 +20,17 @@ from crawler.errors import FrontierError, StateAway
 from crawler.frontier.database import CHUNK
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.clock import ServerClock
-from crawler.frontier.postgres.connection import (
-    FailedOver,
-    begin,
-    connect,
-    failure,
-    is_passing,
-    prepare,
-    reach,
-    timeline,
-)
+from crawler.frontier.postgres.connection import begin, connect, prepare, reach, timeline
 from crawler.frontier.postgres.database import PostgresDatabase, statement
+from crawler.frontier.postgres.errors import FailedOver, failure, is_lost, is_passing
 from crawler.frontier.queries import Stream
 from crawler.model.failpoints import failpoint
 from crawler.rules import retries
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+log = logging.getLogger("crawler.frontier")
 
 PAUSE: Final = 0.05  # seconds until a call is tried a third time, then twice as long each time
 
@@ -53,6 +48,7 @@ class Session:
         """Connect, and create or migrate the tables. Raises `FrontierError`, `StateAway`."""
         self._address, self._read_only, self._away = address, read_only, away
         self._away_since: float | None = None  # time of the first failure since the last answer
+        self._is_lost = False  # the connection; it was said
         self._turn = anyio.CapacityLimiter(1)
         self.server_clock = ServerClock()
         self.on_failover: Callable[[], None] = lambda: None
@@ -106,10 +102,17 @@ class Session:
         """An attempt, after which it is known since when the database is away."""
         try:
             answer = attempt()
-        except psycopg.Error:
+        except psycopg.Error as error:
             self._away_since = self._away_since or time.monotonic()
+            if is_lost(error) and not self._is_lost:
+                self._is_lost = True
+                fields = {"seconds": self._away, "error": failure(self._address, error)}
+                log.warning("database does not answer; trying again", extra={"fields": fields})
             raise
         self._away_since = None
+        if self._is_lost:
+            self._is_lost = False
+            log.info("database answers again")
         return answer
 
     def _is_over(self, pause: float) -> bool:
