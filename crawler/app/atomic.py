@@ -6,12 +6,21 @@ files at once.
 
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 
 def write(path: Path, text: str, *, private: bool = False) -> None:
-    """Write `text` as UTF-8; lone surrogates are escaped. Raises `OSError`: the old file is as it was.
+    """Write `text`: see `writing`."""
+    with writing(path, private=private) as file:
+        file.write(text)
+
+
+@contextmanager
+def writing(path: Path, *, private: bool = False) -> Iterator[TextIO]:
+    """A file to write, in UTF-8; lone surrogates are escaped. Raises `OSError`: the old file is as it was.
 
     `private`: a new file is for this user alone, and another one keeps its permissions. Otherwise they are
     those of the umask.
@@ -19,7 +28,7 @@ def write(path: Path, text: str, *, private: bool = False) -> None:
     handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(handle, "w", encoding="utf-8", newline="", errors="backslashreplace") as file:
-            file.write(text)
+            yield file
         if not private:
             umask = os.umask(0)
             os.umask(umask)

@@ -9,7 +9,7 @@ import os
 import shlex
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TextIO, TypeVar
 
 from crawler.app import atomic
 from crawler.app.features import FEATURES
@@ -26,6 +26,7 @@ from crawler.parse.url import Url
 from crawler.ports import Frontier, Reads, reads
 from crawler.report.builder import ITEMS, FindingCounts, ReportBuilder
 from crawler.report.catalogue import Code, Severity
+from crawler.report.clicks import Clicks
 from crawler.report.findings import Findings
 from crawler.report.report import Finding, Known, SiteReport
 from crawler.settings.load import nearest
@@ -33,6 +34,7 @@ from crawler.settings.sections import Settings
 
 T = TypeVar("T")
 
+CSV: Final = ".csv"
 FORMS: Final = {".html": "as_html", ".json": "as_json", ".md": "as_markdown", ".csv": "as_csv"}
 SUFFIXES: Final = tuple(FORMS)
 IGNORE_ROBOTS: Final = "ignore-robots"  # the setting
@@ -115,9 +117,16 @@ async def build_report(rows: Reads, known: Known, *, most: int = ITEMS) -> SiteR
     """The report. `most`: maximum items of each finding; 0 for all."""
     builder = ReportBuilder(known, most=most)
     await _read(rows, builder.findings, builder.add_page)
+    await walk(rows, builder.clicks())
     async for page in each(rows.stream(reads.Pages())):
         builder.pick(page)
     return builder.report(await names_of(rows, sorted(builder.wanted())))
+
+
+async def walk(rows: Reads, clicks: Clicks) -> None:
+    """Walks over the links of the run."""
+    while due := clicks.take():
+        clicks.add(await rows.read(reads.LinksOf(due)))
 
 
 async def findings_of(rows: Reads, known: Known) -> Findings:
@@ -197,16 +206,30 @@ def rendered(report: SiteReport, suffix: str) -> str:
     return text
 
 
-def write(report: SiteReport, names: Sequence[str]) -> None:
-    """Writes every file atomically, by rename. Raises `OutputError` for the first that failed."""
+async def write(rows: Reads, report: SiteReport, names: Sequence[str]) -> None:
+    """Writes every file atomically, by rename. Raises `OutputError` for the first that failed.
+
+    `rows`: those of the report, from which a table has all findings.
+    """
     failed: OutputError | None = None
     for name in names:
         try:
-            atomic.write(Path(name), rendered(report, Path(name).suffix), private=True)
+            with atomic.writing(Path(name), private=True) as file:
+                if Path(name).suffix == CSV:
+                    await _write_table(rows, report.known, file)
+                else:
+                    file.write(rendered(report, Path(name).suffix))
         except OSError as error:
             failed = failed or OutputError(_unwritable(name, error.strerror or str(error)))
     if failed:
         raise failed
+
+
+async def _write_table(rows: Reads, known: Known, file: TextIO) -> None:
+    from crawler.app.finding_rows import csv_lines  # noqa: PLC0415 - it imports this module
+
+    async for line in csv_lines(rows, known):
+        file.write(line)
 
 
 def _unwritable(name: str, why: str) -> str:

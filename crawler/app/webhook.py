@@ -114,8 +114,8 @@ def _without_lists(report: SiteReport | None) -> dict[str, Any] | None:
         return None
     values = as_json.masked_json(report)
     for finding in values["findings"]:
-        del finding["items"], finding["more"]
-    for name in ("changes", "folders", "slowest", "largest", "traps"):
+        del finding["items"], finding["more"], finding["by_page"], finding["advice"]
+    for name in ("changes", "mended", "actions", "folders", "slowest", "largest", "traps"):
         del values[name]
     del values["robots"]["rules"]
     return values

@@ -155,7 +155,7 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
         published, refused = await _crawl_and_publish(job)
     except (StartUnreachable, StartForbidden) as error:
         await job.end(error.exit)
-        _write((await findings_of(job)).report, settings)
+        await _write(job, (await findings_of(job)).report)
         error.args = (f"{error}{_advice(job, error)}", *error.args[1:])
         raise
     code = _exit(job, refused)
@@ -164,7 +164,7 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
     await job.end(code)
     found = await findings_of(job)
     writes = job.ending is not Ending.OVER  # the member that ended the run writes the report
-    unwritten = _write(found.report, settings) if writes else None
+    unwritten = await _write(job, found.report) if writes else None
     written = settings.report.report if writes and not unwritten else []
     facts = await state_facts(job.frontier, published, settings)
     facts |= await job_facts(job, refused, is_published=published is not None)
@@ -230,11 +230,11 @@ def _exit(job: Job, refused: PublishRefused | None) -> Exit:
     return Exit.OK if job.ending is Ending.COMPLETE else Exit.PARTIAL
 
 
-def _write(report: SiteReport | None, settings: Settings) -> OutputError | None:
+async def _write(job: Job, report: SiteReport | None) -> OutputError | None:
     """Writes the files of --report. An error is returned, not raised: the summary comes first."""
     try:
         if report:
-            reports.write(report, settings.report.report)
+            await reports.write(job.frontier, report, job.settings.report.report)
     except OutputError as error:
         return error
     return None

@@ -199,7 +199,7 @@ def _lines(story: UrlStory) -> Lines:
     if story.record:
         so_far = "" if story.newest and story.newest.complete else " so far"
         count = counted(story.linking.count, "page")
-        yield "linked", f"from {count}{so_far}; depth {story.record.visit.depth}"
+        yield "linked", f"from {count}{so_far}; found at depth {story.record.visit.depth}"
         yield from (("", url) for url in story.linking.first)
         if more := story.linking.count - len(story.linking.first):
             yield "", f"and {more:,} more: --all shows them"
@@ -378,7 +378,7 @@ def _record_json(story: UrlStory, record: UrlRecord) -> dict[str, Any]:
         "state": record.state,
         "outcome": code(settled) if settled else None,
         "detail": settled.to if isinstance(settled, Moved) else getattr(settled, "detail", None),
-        "depth": record.visit.depth,
+        "found_at": record.visit.depth,
         "pattern": record.pattern._asdict() if record.pattern else None,
         "found_by": list(story.path[:-1]),
         "seed": {"kind": record.seed.kind.name.lower(), "name": record.seed.name} if record.seed else None,

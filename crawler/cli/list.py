@@ -12,26 +12,26 @@ from msgspec import Struct
 
 from crawler.app import report as reports
 from crawler.app.features import FEATURES
+from crawler.app.finding_rows import finding_rows
 from crawler.cli.output import Rows
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.cli.typed_url import url_in_state
 from crawler.errors import ConfigError, Exit
 from crawler.model import rendering
-from crawler.model.reasons import Cause, Why
+from crawler.model.reasons import Cause, SeedKind, Why
 from crawler.model.rendering import Rendering
 from crawler.model.rows import EdgeRow, PageRow, RunRow
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Reads, reads
-from crawler.report.builder import item_of
 from crawler.report.catalogue import Code
-from crawler.report.finding_order import FindingOrder
-from crawler.report.findings import Findings, site_findings
+from crawler.report.clicks import Clicks
+from crawler.report.findings import Findings
 from crawler.report.formatting import iso
 from crawler.report.inbound_links import LinkCounts
 from crawler.report.printable import printable
-from crawler.report.report import Item, Known
+from crawler.report.report import Known
 from crawler.report.url_kind import is_listed
 from crawler.settings.load import nearest
 from crawler.settings.sections import Settings
@@ -63,7 +63,7 @@ PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
     "outcome": lambda page: page.outcome or "open",
     "status": _status,
     "detail": lambda page: page.detail,
-    "depth": lambda page: page.depth,
+    "found_at": lambda page: page.depth,
     "lastmod": lambda page: iso(page.lastmod),
     "lastmod_source": lambda page: page.source if page.lastmod is not None else None,
     "was": lambda page: page.was,
@@ -84,7 +84,8 @@ PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
     "external": _external,
 }
 PUBLISHED: Final = "published"  # the URL in the sitemap: another one, if a copy of the site was crawled
-LINKS: Final = ("links_in", "links_out")  # pages that link to it, and URLs to which it links
+# Clicks from a start URL, pages that link to it, and URLs to which it links: without links with nofollow.
+LINKS: Final = ("clicks", "links_in", "links_out")
 LINK: Final = ("source", "target", "kind", "nofollow", "outcome", "status", "external")
 LISTS: Final = {feature.name: feature for feature in FEATURES if feature.columns}
 FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new", "group")
@@ -113,7 +114,7 @@ COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "runs": tuple(RUN),
 }
 SHORT: Final[Mapping[str, Sequence[str]]] = {  # default columns of the text form, without --fields
-    "pages": ("outcome", "status", *LINKS, "url"),
+    "pages": ("outcome", "status", "links_in", "links_out", "url"),
     "links": ("outcome", "status", "source", "target"),
     **{name: feature.shown_columns for name, feature in LISTS.items()},
     "findings": ("severity", "code", "status", "url", "detail"),
@@ -211,16 +212,30 @@ def _columns(what: str, fields: str, form: str) -> Sequence[str]:
 
 
 async def _pages(rows: Reads, known: Known, only: Filter, *, counted: bool) -> AsyncIterator[Row]:
-    """The pages by URL. `counted`: with the numbers of links, which needs a pass over all links."""
-    run, base, links = known.run, PublishBase(known.name, known.site), LinkCounts()
+    """The pages by URL. `counted`: with clicks and the numbers of links, which needs all links."""
+    run, base, links, clicks = known.run, PublishBase(known.name, known.site), LinkCounts(), Clicks((), 0)
     if counted:
         async for edges in reports.each(rows.stream(reads.Edges())):
             links.add(edges)
+        clicks = await _clicks(rows, run.number)
     found = await reports.findings_of(rows, known) if only.codes else None
     async for page in reports.each(rows.stream(reads.Pages())):
         if page.run == run.number and (not only or only.admits(page, found)):
             published = base.published(page.url) if is_listed(page.outcome) else None
-            yield [*(value(page) for value in PAGE.values()), published, *links.of(page.id)]
+            values = (value(page) for value in PAGE.values())
+            yield [*values, published, clicks.of(page.id), *links.of(page.id)]
+
+
+async def _clicks(rows: Reads, run: int) -> Clicks:
+    """The shortest ways from the start URLs of the run."""
+    starts, highest = list[int](), 0
+    async for page in reports.each(rows.stream(reads.Pages())):
+        highest = max(highest, page.id)
+        if page.run == run and page.seed and page.seed.kind is SeedKind.START:
+            starts.append(page.id)
+    clicks = Clicks(starts, highest)
+    await reports.walk(rows, clicks)
+    return clicks
 
 
 async def _links(rows: Frontier, settings: Settings, known: Known, links: LinkFilter) -> AsyncIterator[Row]:
@@ -281,37 +296,8 @@ async def _resolved(rows: Reads, batch: Sequence[tuple[str, int, str]]) -> Async
 
 async def _findings(rows: Reads, known: Known, only: Filter) -> AsyncIterator[Row]:
     """All findings in the order of the report; of a group, all its pages."""
-    findings, order = await reports.findings_of(rows, known), FindingOrder()
-    async for page in reports.each(rows.stream(reads.Pages())):
-        for found in findings.found(page):
-            order.add(found)
-    about_site = {finding.code: finding for finding in site_findings(known)}
-    for code in Code:
-        if only and code not in only.codes:
-            continue
-        for item in about_site[code].items if code in about_site else ():
-            yield (*_row(code, item), None)
-        async for row in _of_code(rows, findings, code, order.pages(code)):
-            yield row
-
-
-async def _of_code(rows: Reads, findings: Findings, code: Code, ids: Sequence[int]) -> AsyncIterator[Row]:
-    """The findings with one code about these pages. The last field is the first page of the group."""
-    group, first = None, None
-    for place in range(0, len(ids), BATCH):
-        chosen = list(ids[place : place + BATCH])
-        pages = await rows.read(reads.PagesOf(chosen))
-        made = (findings.found(pages[number]) for number in chosen if number in pages)
-        batch = [found for every in made for found in every if found.code is code]
-        names = await reports.names_of(rows, sorted({number for found in batch for number in found.hops}))
-        for found in batch:
-            if found.group != group:
-                group, first = found.group, found.page.url
-            yield (*_row(code, item_of(found, names)), first)
-
-
-def _row(code: Code, item: Item) -> Row:
-    return code.severity.value, code.value, item.url, item.status, item.detail, item.links, item.new
+    async for code, item, group, _ in finding_rows(rows, known, only.codes):
+        yield code.severity.value, code.value, item.url, item.status, item.detail, item.links, item.new, group
 
 
 async def _runs(runs: Sequence[RunRow]) -> AsyncIterator[Row]:

@@ -22,7 +22,7 @@ async def show_report(settings: Settings, *, form: str, most: int | None) -> Exi
         known = await reports.read_known(frontier, settings)
         kept = most if most is not None else ITEMS if settings.report.report else SHOWN
         report = await reports.build_report(frontier, known, most=kept)
-    reports.write(report, settings.report.report)
+        await reports.write(frontier, report, settings.report.report)
     if not settings.report.report:
         cut = report.cut(SHOWN if most is None else most)
         if form in {"json", "jsonl"}:

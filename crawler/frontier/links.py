@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from crawler.model.outcome import Moved
 from crawler.model.reasons import Why
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement
 from crawler.model.visit import Visit
@@ -47,7 +48,13 @@ def link_ids(settlement: Settlement, numbers: Mapping[Url, int]) -> tuple[Sequen
     named = settlement.verdict.named
     if not named:
         return ids, 0
-    first = [number for number, visit in zip(found, settlement.found, strict=True) if visit.url in named]
+    outcome = settlement.verdict.outcome
+    leading = [
+        (visit.url, to) for to, visit in zip(found, settlement.found, strict=True) if visit.url in named
+    ]
+    if isinstance(outcome, Moved):  # its target comes first
+        leading.sort(key=lambda one: one[0] != outcome.to)
+    first = [to for _, to in leading]
     return [*first, *(number for number in ids if number not in first)], len(first)
 
 

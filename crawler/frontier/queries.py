@@ -23,6 +23,7 @@ from crawler.model.rows import (
     EdgeRow,
     HostRow,
     InPattern,
+    LinksRow,
     PageRow,
     PublicationRow,
     RunRow,
@@ -41,6 +42,9 @@ from crawler.rules.record import DAY, HELD, LEASED, LISTED, QUEUED, SETTLED, WAI
 _STATES: Final = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
 
 PAGE_FACTS: Final = 6  # from the title on
+_TARGET: Final = "SELECT j.value FROM (SELECT 1) AS one @each(u.links) WHERE @place = 1"
+_REDIRECT: Final = f"CASE WHEN u.outcome = 'moved' THEN ({_TARGET}) END"
+_STATUS: Final = "CASE WHEN u.attempts > 0 THEN u.status END"
 EXTERNAL: Final = len(ExternalRow._fields)
 _BY_SITE: Final = {Source.PAGE.value, Source.SITEMAP.value}
 _SEEDS: Final = {kind.value: Seed(kind) for kind in SeedKind}
@@ -55,15 +59,15 @@ LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
 
 PAGES: Final = f"""
 SELECT u.id, u.url, u.run, CASE WHEN u.state = {SETTLED} THEN u.outcome ELSE '' END, u.detail,
-       CASE WHEN u.attempts > 0
-           THEN u.status END, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.version,
+       {_STATUS}, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.version,
        s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.barred, u.rendering,
-       {of("x", ExternalRow._fields)}
+       {_REDIRECT}, {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 """
 
 SUSPECTS: Final = f"""
-SELECT u.id, u.run, u.outcome, u.detail, u.was, s.kind, u.barred, u.rendering, {of("x", ExternalRow._fields)}
+SELECT u.id, u.run, u.outcome, u.detail, u.was, s.kind, u.barred, u.rendering, {_STATUS}, {_REDIRECT},
+    {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 WHERE u.run = :run AND u.state = {SETTLED} AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
 AND (
@@ -168,6 +172,10 @@ KNOWN_HERE: Final = Stream(
 
 _IDS: Final = "SELECT url, id FROM url WHERE @key @any(keys, key)"
 _ROWS_OF: Final = f"{PAGES} WHERE u.id @any(ids)"
+_LINKS_OF: Final = f"""
+SELECT u.id, u.links, u.named, {_REDIRECT} FROM known AS u
+WHERE u.id @any(ids) AND u.run = :run AND u.state = {SETTLED} AND u.links IS NOT NULL
+"""
 _RECORD_OF: Final = f"{RECORD} WHERE u.@key @any(keys, key)"
 _LINKING: Final = """
 SELECT url, count(*) OVER () FROM (SELECT DISTINCT u.url
@@ -206,7 +214,7 @@ def url_record(url: Url, row: Mapping[str, Any]) -> UrlRecord:
 
 def page(row: tuple[Any, ...]) -> PageRow:
     """A row of `PAGES`."""
-    of_page, answer = row[:-EXTERNAL], external_of(row[-EXTERNAL:])
+    of_page, answer = row[: -EXTERNAL - 1], external_of(row[-EXTERNAL:])
     number, url, run, outcome, detail, *known, kind, name, nested = of_page[:-PAGE_FACTS]
     seed = None if kind is None else Seed(SeedKind(kind), name, nested)
     return PageRow._make(
@@ -220,13 +228,14 @@ def page(row: tuple[Any, ...]) -> PageRow:
             seed,
             *of_page[-PAGE_FACTS:],
             answer,
+            row[-EXTERNAL - 1] or 0,
         )
     )
 
 
 def suspect(row: tuple[Any, ...]) -> PageRow:
     """A row of `SUSPECTS`."""
-    number, run, outcome, detail, was, kind, barred, rendered, *answer = row
+    number, run, outcome, detail, was, kind, barred, rendered, status, redirect, *answer = row
     seed = None if kind is None else _SEEDS[kind]
     answered = external_of(answer)
     return PageRow(
@@ -235,11 +244,13 @@ def suspect(row: tuple[Any, ...]) -> PageRow:
         run,
         outcome,
         detail or "",
+        status,
         was=was,
         seed=seed,
         barred=barred,
         rendering=rendered,
         external=answered,
+        redirect=redirect or 0,
     )
 
 
@@ -380,6 +391,15 @@ def linking(db: Database, url: Url, most: int) -> LinkingPages:
 def rows_of(db: Database, ids: Sequence[int]) -> Mapping[int, PageRow]:
     """See `ports.reads.PagesOf`."""
     return {row[0]: page(row) for row in db.all(_ROWS_OF, {"ids": db.dialect.all_of(ids)})}
+
+
+def links_of(db: Database, ids: Sequence[int]) -> Mapping[int, LinksRow]:
+    """See `ports.reads.LinksOf`."""
+    rows = db.all(_LINKS_OF, {"ids": db.dialect.all_of(ids), "run": db.run})
+    leads = db.dialect.arrays([row[1] for row in rows])
+    return {
+        row[0]: LinksRow(links[row[2] or 0 :], row[3] or 0) for row, links in zip(rows, leads, strict=True)
+    }
 
 
 def edges(db: Database, rows: Sequence[tuple[Any, ...]]) -> Sequence[EdgeRow]:

@@ -57,6 +57,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.CopiesBelow: duplicates.copies_below,
     reads.PagesWithContent: duplicates.pages_with_content,
     reads.PagesOf: queries.rows_of,
+    reads.LinksOf: queries.links_of,
     reads.FeaturesOf: features.read_of,
     reads.CommonUrls: features.common_urls,
     reads.LedgerState: queries.ledger,

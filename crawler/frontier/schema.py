@@ -260,7 +260,7 @@ VIEWS: Final = f"""
 CREATE VIEW pages AS
 SELECT u.id, u.url, u.run, CASE WHEN w.id IS NULL THEN p.outcome ELSE 'open' END AS outcome,
     CASE WHEN w.id IS NULL THEN p.detail END AS detail, p.status, p.title, p.type, p.bytes, p.took,
-    @time(p.lastmod) AS lastmod, p.source, u.depth, v.url AS via,
+    @time(p.lastmod) AS lastmod, p.source, u.depth AS found_at, v.url AS via,
     CASE s.kind WHEN 0 THEN 'start' WHEN 1 THEN 'input' WHEN 2 THEN s.name END AS seed,
     {VERSION_OF} AS content, p.canonical, p.was, @time(p.was_lastmod) AS was_lastmod,
     @time(p.settled) AS settled

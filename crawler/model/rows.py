@@ -29,7 +29,7 @@ class PageRow(NamedTuple):
     outcome: str  # its code in that run; "" while it is open
     detail: str = ""  # redirect target, canonical URL, line of robots.txt, or error
     status: int | None = None
-    depth: int = 0  # links from a start URL
+    depth: int = 0  # where the crawl found it: links from a start URL, or from a seed that contains it
     was: str | None = None  # the code of its outcome in the run before
     lastmod: int | None = None
     source: str | None = None  # source of lastmod: the value of a `Source`
@@ -43,6 +43,7 @@ class PageRow(NamedTuple):
     barred: str | None = None  # crawlers of other search engines that are not to index it
     rendering: str | None = None  # as stored: `model.rendering.read`
     external: ExternalRow | None = None  # the last answer of its host, if it is on another site
+    redirect: int = 0  # the id of its target; 0: it does not redirect
 
 
 class FeatureRow(NamedTuple):
@@ -63,6 +64,13 @@ class EdgeRow(NamedTuple):
     links: Sequence[int] = ()  # negative: nofollow
     redirect: int = 0  # 0: none
     canonical: int = 0  # 0: none, or itself
+
+
+class LinksRow(NamedTuple):
+    """Where a URL leads a visitor, by `PageRow.id`."""
+
+    links: Sequence[int] = ()  # negative: nofollow
+    redirect: int = 0  # 0: none
 
 
 class Tallies(NamedTuple):

@@ -15,7 +15,16 @@ from crawler.model import survey
 from crawler.model.external import DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry
 from crawler.model.ledger import LedgerHead, LedgerRow
-from crawler.model.rows import EdgeRow, FeatureRow, HostRow, PageRow, PublicationRow, RunRow, UrlRecord
+from crawler.model.rows import (
+    EdgeRow,
+    FeatureRow,
+    HostRow,
+    LinksRow,
+    PageRow,
+    PublicationRow,
+    RunRow,
+    UrlRecord,
+)
 from crawler.model.rows import Tallies as Counts
 from crawler.model.run import Member, Run, Wait
 from crawler.model.seed import Seed
@@ -248,6 +257,12 @@ class PagesOf(Query[Mapping[int, PageRow]], frozen=True):
     ids: Sequence[int]
 
 
+class LinksOf(Query[Mapping[int, LinksRow]], frozen=True):
+    """Where URLs of this run lead, by their ids; those that lead nowhere are left out."""
+
+    ids: Sequence[int]
+
+
 class Edges(RowKind[EdgeRow], frozen=True):
     """The links, redirect and canonical of each URL of this run that has any, sorted by URL.
 
@@ -262,8 +277,8 @@ class Suspects(RowKind[PageRow], frozen=True):
     """The settled URLs of this run that may have a finding of their own, in any order.
 
     These are all that are not listed, apart from those on other sites that are not known to be broken,
-    and the listed ones that a sitemap or input contains. Only `id`, `run`, `outcome`, `was`, `seed` and
-    `external` are filled in.
+    and the listed ones that a sitemap or input contains. Only `id`, `run`, `outcome`, `status`,
+    `was`, `seed`, `external` and `redirect` are filled in.
     """
 
 

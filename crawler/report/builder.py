@@ -5,22 +5,26 @@ the URLs of the ids in them at the end (`wanted`).
 """
 
 import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from crawler.model.reasons import SeedKind
 from crawler.model.rows import PageRow, Tallies
-from crawler.report.catalogue import GROUPED, Code
+from crawler.report.catalogue import GROUPED, LEADING, Code
 from crawler.report.changes import Changes
+from crawler.report.clicks import Clicks
 from crawler.report.findings import Findings, PageFinding, site_findings
 from crawler.report.inbound_links import FIRST
 from crawler.report.overview import Overview
 from crawler.report.report import Finding, Item, Known, RuleCount, SiteReport
+from crawler.report.url_kind import LINK_CODES
 
 ITEMS: Final = 100  # items of each finding, by default
 RULES: Final = 100  # lines of robots.txt in a report
-COUNTED: Final = 10_000  # lines of robots.txt that are counted
+COUNTED: Final = 10_000  # lines of robots.txt, or folders, that are counted
+SLASHES: Final = 3  # in the URL of a top-level page
 
 
 @dataclass
@@ -56,6 +60,21 @@ class _Items:
 
 
 @dataclass
+class _Folders:
+    """Counts of URLs by their folder; beyond a limit, further folders are not counted."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, url: str) -> None:
+        folder = f"{url.partition('?')[0].rpartition('/')[0]}/"
+        if folder in self.counts or len(self.counts) < COUNTED:
+            self.counts[folder] += 1
+
+    def result(self) -> Sequence[tuple[str, int]]:
+        return [(folder, urls) for folder, urls in self.counts.most_common(3) if folder.count("/") > SLASHES]
+
+
+@dataclass
 class _RuleCounts:
     """Counts of linked URLs by the line of robots.txt that disallows them."""
 
@@ -79,7 +98,7 @@ class _RuleCounts:
 
 
 class ReportBuilder:
-    """`add_page` and the passes of `findings`, then `pick` from every page; then `report`."""
+    """`add_page`, the passes of `findings`, the walk of `clicks`, `pick` from every page; then `report`."""
 
     def __init__(self, known: Known, *, most: int = ITEMS) -> None:
         """`most`: items of each finding to keep; 0 for all."""
@@ -88,8 +107,12 @@ class ReportBuilder:
         self.findings = Findings.of(known)
         self._known, self._most = known, most
         self._overview = Overview(run.number, known.site)
-        self._changes = Changes(run.number, max(before, default=None), run.complete)
+        check = known.check.round if known.check else None
+        self._changes = Changes(run.number, max(before, default=None), run.complete, check)
+        self._starts, self._highest = list[int](), 0
+        self._clicks = Clicks((), 0)
         self._picked: dict[Code, _Items] = {}
+        self._folders = defaultdict[Code, _Folders](_Folders)
         self._rules = _RuleCounts()
 
     def add_page(self, page: PageRow) -> None:
@@ -97,22 +120,34 @@ class ReportBuilder:
         self.findings.add_page(page)
         self._overview.add_page(page)
         self._changes.add_page(page)
+        self._highest = max(self._highest, page.id)
+        if page.run == self._known.run.number and page.seed and page.seed.kind is SeedKind.START:
+            self._starts.append(page.id)
+
+    def clicks(self) -> Clicks:
+        """The walk over links, which the caller makes before the third pass."""
+        self._clicks = Clicks(self._starts, self._highest)
+        return self._clicks
 
     def pick(self, page: PageRow) -> None:
         """The third pass. Pages come in the order of the report."""
+        self._overview.add_clicks(page, self._clicks.of(page.id))
         for found in self.findings.found(page):
             picked = self._picked.setdefault(found.code, _Items())
             if found.first:
                 picked.add(found, self._most)
             else:
                 picked.join(found)
+            if found.code in LINK_CODES:
+                self._folders[found.code].add(page.url)
             if found.code is Code.ROBOTS_LINKED:
                 self._rules.add(found)
 
     def wanted(self) -> set[int]:
         """The ids whose URLs the report needs."""
         shown = [found for picked in self._picked.values() for found in picked.shown()]
-        return {number for found in shown for number in (*found.sources, *found.hops)}
+        pages = {number for code in self._picked for number, _ in self.findings.worst_pages(code)}
+        return {number for found in shown for number in (*found.sources, *found.hops)} | pages
 
     def report(self, names: Mapping[int, str]) -> SiteReport:
         """The finished report. `names`: the URLs of the ids in `wanted`."""
@@ -124,12 +159,14 @@ class ReportBuilder:
             [finding for finding in every if finding],
             self._changes,
             overview.lastmod(),
-            dict(sorted(overview.depths.items())),
+            dict(sorted(overview.clicks.items())),
+            overview.unreachable,
             overview.folders(),
             dict(sorted(overview.statuses.items())),
             overview.slowest,
             overview.largest,
             self._rules.result(),
+            {code: folders.result() for code, folders in self._folders.items()},
         )
 
     def _finding(self, code: Code, names: Mapping[int, str]) -> Finding | None:
@@ -138,7 +175,10 @@ class ReportBuilder:
             return None
         items = [item_of(found, names, picked.members.get(found.group or 0, ())) for found in picked.shown()]
         pages = self.findings.pages_in(code)
-        return Finding(code, picked.count, picked.new, picked.links, pages, items)
+        by_page = [
+            (names[number], urls) for number, urls in self.findings.worst_pages(code) if number in names
+        ]
+        return Finding(code, picked.count, picked.new, picked.links, pages, items, by_page)
 
 
 def item_of(found: PageFinding, names: Mapping[int, str], others: Sequence[str] = ()) -> Item:
@@ -150,6 +190,8 @@ def item_of(found: PageFinding, names: Mapping[int, str], others: Sequence[str] 
     if found.code in GROUPED:
         sources = list(others)
     detail = " → ".join(hops) if hops else found.detail
+    if hops and found.code not in LEADING:
+        detail = f"redirects to {detail}"
     page = found.page
     return Item(page.url, page.status, detail, found.links, sources, found.new, found.site_wide, found.size)
 

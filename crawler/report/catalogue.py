@@ -37,7 +37,8 @@ class Code(Enum):
 
     BROKEN_LINK = (
         "broken-link", Severity.ERROR, "Broken links",
-        "Visitors who follow a link to one of these URLs get an error page (404, 410 or another 4xx).",
+        "Visitors who follow a link to one of these URLs get an error page (404 or 410), perhaps after a "
+        "redirect.",
     )  # fmt: skip
     SERVER_ERROR = (
         "server-error", Severity.ERROR, "Server errors",
@@ -62,6 +63,10 @@ class Code(Enum):
     BROKEN_EXTERNAL = (
         "broken-external", Severity.ERROR, "Broken links to other sites",
         "Visitors who follow a link to one of these URLs on other sites get no page.",
+    )  # fmt: skip
+    CLIENT_ERROR = (
+        "client-error", Severity.WARNING, "Other errors of a request",
+        "The server takes requests for these URLs as invalid (4xx, but for those of restricted pages).",
     )  # fmt: skip
     CANONICAL_CHAIN = (
         "canonical-chain", Severity.WARNING, "Canonical URL is not indexable",
@@ -144,6 +149,10 @@ class Code(Enum):
         "hash-routes", Severity.WARNING, "Links to hash routes",
         "These pages link to addresses like #/about, which search engines take for the page itself.",
     )  # fmt: skip
+    RESTRICTED = (
+        "restricted", Severity.INFO, "Links to restricted pages",
+        "Visitors may need a login or a permission for these URLs (401, 403, 405, 407 or 451).",
+    )  # fmt: skip
     ROBOTS_LINKED = (
         "robots-linked", Severity.INFO, "Links to disallowed URLs",
         "Pages link to these URLs, which robots.txt disallows.",
@@ -164,6 +173,8 @@ class Code(Enum):
 
 GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 """Codes whose items are groups of pages."""
+LEADING: Final = frozenset({Code.REDIRECT_CHAIN, Code.REDIRECT_LINKED, Code.NOINDEX_CANONICAL})
+"""Codes whose detail is where a URL leads."""
 NEEDS_COMPLETE: Final = frozenset(
     {
         Code.ORPHAN, Code.VANISHED,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from crawler.report.catalogue import GROUPED, Code
+from crawler.report.clicks import numbers
 from crawler.report.findings import PageFinding
-from crawler.report.inbound_links import numbers
 
 
 @dataclass(slots=True)

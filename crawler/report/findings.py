@@ -24,22 +24,22 @@ from crawler.report.catalogue import GROUPED, NEEDS_COMPLETE, Code
 from crawler.report.formatting import counted
 from crawler.report.inbound_links import InboundLinks
 from crawler.report.report import Finding, Item, Known
-from crawler.report.url_kind import FAILED, LINKED, OFF_SITE, WHY, UrlKind, is_listed, kind_of
+from crawler.report.url_kind import (
+    BY_KIND,
+    FAILED,
+    LINK_CODES,
+    LINKED,
+    OFF_SITE,
+    WHY,
+    UrlKind,
+    is_listed,
+    kind_of,
+)
 
 # A link is site-wide if this fraction of at least so many pages with links have it.
 SITE_WIDE: Final = 0.9
 FEWEST: Final = 10
 
-_BY_KIND: Final = {
-    UrlKind.BROKEN: Code.BROKEN_LINK,
-    UrlKind.SERVER_ERROR: Code.SERVER_ERROR,
-    UrlKind.UNREACHABLE: Code.UNREACHABLE,
-    UrlKind.LOOP: Code.REDIRECT_LOOP,
-    UrlKind.MOVED: Code.REDIRECT_LINKED,
-    UrlKind.ROBOTS: Code.ROBOTS_LINKED,
-    UrlKind.NOINDEX: Code.NOINDEX_LINKED,
-    UrlKind.EXTERNAL: Code.BROKEN_EXTERNAL,
-}
 _STALE: Final = FAILED | {UrlKind.MOVED, UrlKind.ROBOTS, UrlKind.NOINDEX, UrlKind.CANONICAL, UrlKind.DROPPED}
 
 
@@ -52,7 +52,7 @@ class PageFinding(NamedTuple):
     links: int = 0  # pages that link to it
     sources: Sequence[int] = ()  # the first of these pages
     named_by: str = ""  # what names it if no page links to it
-    hops: Sequence[int] = ()  # of a redirect chain
+    hops: Sequence[int] = ()  # of a redirect
     new: bool = False
     site_wide: bool = False
     group: int | None = None  # the group it belongs to,
@@ -66,7 +66,8 @@ class Findings:
     def __init__(self, run: int, *, complete: bool, check: ExternalCheck | None = None) -> None:
         """`run`: the number of the newest run; `check`: its check of links to other sites."""
         self._run, self.complete, self._check = run, complete, check
-        self._kinds, self._wanted = bytearray(1024), bytearray(1024)
+        self._kinds, self._before, self._wanted = bytearray(1024), bytearray(1024), bytearray(1024)
+        self._redirects, self._targets = array("I"), array("I")
         self.texts, self.titles = Groups(), Groups()
         self.inbound = InboundLinks(bytearray(), bytearray())
         self.faults: dict[int, list[tuple[Code, str]]] = {}  # of language versions and images, by page
@@ -82,8 +83,12 @@ class Findings:
             return
         if page.id >= len(self._kinds):
             more = bytes(max(page.id + 1 - len(self._kinds), len(self._kinds)))
-            self._kinds.extend(more)
-            self._wanted.extend(more)
+            for of_urls in (self._kinds, self._before, self._wanted):
+                of_urls.extend(more)
+        if page.redirect:
+            self._redirects.append(page.id)
+            self._targets.append(page.redirect)
+        self._before[page.id] = kind_of(page.was or "")
         kind = self._kinds[page.id] = self._kind_of(page)
         self._wanted[page.id] = kind in LINKED or _is_named(page)
         if self.complete and page.outcome == "listed":
@@ -95,13 +100,20 @@ class Findings:
     def _kind_of(self, page: PageRow) -> UrlKind:
         if self._check and page.outcome == OFF_SITE and _is_broken(page.external and page.external.code):
             return UrlKind.EXTERNAL
-        return kind_of(page.outcome)
+        return kind_of(page.outcome, page.status)
 
     def close(self) -> None:
         """End the first pass."""
         self.texts.close()
         self.titles.close()
-        self.inbound = InboundLinks(self._kinds, self._wanted)
+        redirects = zip(self._redirects, self._targets, strict=True)
+        self.inbound = InboundLinks(self._kinds, self._wanted, redirects)
+        # A link to a redirect that ends in a failure is a link to a failure.
+        for number in self._redirects:
+            hops, is_endless = self.inbound.hops(number)
+            end = UrlKind.LOOP if is_endless else UrlKind(self._kinds[hops[-1]]) if hops else UrlKind.MOVED
+            if end in FAILED:
+                self._kinds[number] = end
 
     @property
     def needs_links(self) -> bool:
@@ -134,7 +146,13 @@ class Findings:
         """Number of pages that link to the URLs with this finding, or are in its groups; else 0."""
         if code in GROUPED:
             return (self.texts if code is Code.DUPLICATE_CONTENT else self.titles).pages
-        return sum(self.inbound.linking[kind] for kind, other in _BY_KIND.items() if other is code)
+        return sum(self.inbound.linking[kind] for kind, other in BY_KIND.items() if other is code)
+
+    def worst_pages(self, code: Code) -> Sequence[tuple[int, int]]:
+        """Pages with links to most URLs with this finding, by id, and to how many."""
+        if code not in LINK_CODES:
+            return ()
+        return next(self.inbound.worst(kind) for kind, other in BY_KIND.items() if other is code)
 
     def _is_new(self, code: Code, page: PageRow) -> bool:
         """Whether the finding did not apply in the previous run. In a first run, no finding is new."""
@@ -149,7 +167,14 @@ class Findings:
         before = kind_of(page.was)
         if code is Code.SITEMAP_STALE:
             return before not in _STALE
-        return code is not Code.ORPHAN and before is not kind_of(page.outcome)
+        return code is not Code.ORPHAN and self._is_newly_so(code, page, before)
+
+    def _is_newly_so(self, code: Code, page: PageRow, before: UrlKind) -> bool:
+        """The same for a finding about the outcome of a URL, or about the end of its redirects."""
+        if page.redirect and before is UrlKind.MOVED and BY_KIND.get(UrlKind(self._kinds[page.id])) is code:
+            end = (self.inbound.hops(page.id)[0] or [page.id])[-1]
+            return UrlKind(self._before[end]) not in {UrlKind.MOVED, self._kinds[end]}
+        return page.was != page.outcome and before is not self._kind_of(page)
 
     def _is_newly_broken(self, page: PageRow) -> bool:
         """The same for a URL of another site: linked for the first time, or well at the check before."""
@@ -161,43 +186,39 @@ class Findings:
     # -- the rules: what makes each finding -----------------------------------------------------------------
 
     def _linked(self, page: PageRow) -> Iterator[PageFinding]:
-        """URLs that links, redirects or sitemaps should not lead to."""
+        """URLs that links or sitemaps should not lead to."""
         kind = self._kind_of(page)
-        code, links = _BY_KIND.get(kind), self.inbound.count[page.id]
-        redirected = self.inbound.redirected[page.id]
-        is_named = links or (kind in FAILED and (redirected or page.seed))
+        links, redirected = self.inbound.count[page.id], self.inbound.redirected[page.id]
         if kind is UrlKind.EXTERNAL and (links or redirected):
             yield self._external(page)
-            return
-        # A URL that failed is reported however it was found, except as a canonical: then the page that
-        # names it is reported.
-        if code and is_named:
-            yield self._found(code, page, _failure_detail(page))
+        elif kind is UrlKind.MOVED:
+            yield from self._redirect(page)
+        # Where only a redirect or a canonical leads to a failure, that redirect or page is reported.
+        elif kind in BY_KIND and (links or (kind in FAILED and page.seed)):
+            yield self._found(BY_KIND[kind], page, _failure_detail(page))
 
     def _external(self, page: PageRow) -> PageFinding:
         """A broken link to another site, with the status of its host."""
         status = page.external and page.external.status
         return self._found(Code.BROKEN_EXTERNAL, page._replace(status=status), _external_detail(page))
 
-    def _chained(self, page: PageRow) -> Iterator[PageFinding]:
-        """A redirect to a redirect."""
-        if kind_of(page.outcome) is not UrlKind.MOVED:
+    def _redirect(self, page: PageRow) -> Iterator[PageFinding]:
+        """A redirect: to a failure, to another redirect, or one that pages link to."""
+        hops, is_endless = self.inbound.hops(page.id)
+        end, links = UrlKind(self._kinds[page.id]), self.inbound.count[page.id]
+        is_first = not self.inbound.redirected[page.id]
+        if end in FAILED and (links or page.seed or is_first or is_endless):
+            yield self._found(BY_KIND[end], page, page.detail)._replace(hops=hops)
+        if end in FAILED:
             return
-        hops, is_cycle = self.inbound.chain(page.id)
-        moves = [self._kinds[hop] == UrlKind.MOVED for hop in hops]
-        if moves and moves[0]:
-            is_loop = is_cycle and all(moves)
-            code = Code.REDIRECT_LOOP if is_loop else Code.REDIRECT_CHAIN
-            yield self._found(code, page, page.detail)._replace(hops=self._to_final_target(hops, moves))
-
-    @staticmethod
-    def _to_final_target(hops: Sequence[int], moves: Sequence[bool]) -> Sequence[int]:
-        """The hops up to the first URL that does not redirect; the next hop would be its canonical."""
-        return hops if all(moves) else hops[: moves.index(False) + 1]
+        if len(hops) > 1 and is_first:
+            yield self._found(Code.REDIRECT_CHAIN, page, page.detail)._replace(hops=hops)
+        if links:
+            yield self._found(Code.REDIRECT_LINKED, page, page.detail)._replace(hops=hops[-1:])
 
     def _canonical(self, page: PageRow) -> Iterator[PageFinding]:
         """Problems with the canonical URL of a page."""
-        kind, target = kind_of(page.outcome), self.inbound.target[page.id]
+        kind, target = kind_of(page.outcome), self.inbound.canonical[page.id]
         if kind is UrlKind.NOINDEX and target:
             yield PageFinding(Code.NOINDEX_CANONICAL, page, "", hops=(target,))
         if kind is not UrlKind.CANONICAL or not target:
@@ -276,7 +297,6 @@ _LISTED: Final[Sequence[_Rule]] = (
 )
 _OTHERS: Final[Sequence[_Rule]] = (
     Findings._linked,  # noqa: SLF001
-    Findings._chained,  # noqa: SLF001
     Findings._canonical,  # noqa: SLF001
     Findings._named,  # noqa: SLF001
     Findings._rendered,  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""InboundLinks links: one pass over all edges of a run, in memory that grows by a few bytes per URL.
+"""Inbound links: one pass over all edges of a run, in memory that grows by a few bytes per URL.
 
 Only links to URLs that may be findings are counted, with the first pages that contain them. Which those are
 is a byte for each URL, so the many links to other pages are skipped by built-in functions. An inverse table
@@ -6,32 +6,32 @@ in the state would need a row for each link.
 """
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from heapq import heappush, heapreplace
 from itertools import compress
 from typing import Final
 
 from crawler.model.rows import EdgeRow
+from crawler.report.clicks import numbers
 
 FIRST: Final = 8  # linking pages that are stored for a URL
 LONGEST: Final = 20  # most hops of a chain
+PAGES: Final = 50  # pages that are kept of each kind
 _NONE: Final = array("I", bytes(4 * FIRST))
 
 
-def numbers(size: int) -> "array[int]":
-    """An array of `size` zeros, four bytes each."""
-    return array("I", bytes(4 * size))
-
-
 class LinkCounts:
-    """How many other pages link to each URL, and to how many other URLs it links, by its id."""
+    """How many other pages link to each URL, and to how many other URLs it links, by its id: with nofollow,
+    no link counts.
+    """
 
     def __init__(self) -> None:
         self._into, self._out = numbers(1024), numbers(1024)
 
     def add(self, row: EdgeRow) -> None:
         """Add the links of one page."""
-        targets = {abs(to) for to in row.links} - {row.id}
+        targets = {to for to in row.links if to > 0} - {row.id}
         highest = max(targets, default=0)
         for counts in (self._into, self._out):
             if (missing := max(highest, row.id) + 1 - len(counts)) > 0:
@@ -48,17 +48,27 @@ class LinkCounts:
 class InboundLinks:
     """Links, redirects and canonicals, by target."""
 
-    def __init__(self, kinds: bytearray, wanted: bytearray) -> None:
-        """`kinds`: of each URL by id, 0 if not in this run. `wanted`: 1 if its links are counted."""
+    def __init__(
+        self, kinds: bytearray, wanted: bytearray, redirects: Iterable[tuple[int, int]] = ()
+    ) -> None:
+        """`kinds`: of each URL by id, 0 if not in this run. `wanted`: 1 if its links are counted.
+
+        `redirects`: the redirects of this run, each with its target.
+        """
         self._kinds, self._wanted_ids = kinds, wanted
         # Doubled: the negative id of a nofollow link, which counts from the end, finds the same value.
         self._both = wanted + wanted[:1] + wanted[:0:-1]
         self._slot, self._sources = numbers(len(kinds)), array("I", _NONE)
         self.count = numbers(len(kinds))  # other pages that link to it
-        self.target = numbers(len(kinds))  # its redirect target or canonical
+        self.canonical = numbers(len(kinds))  # the URL that it names as canonical
         self.redirected = numbers(len(kinds))  # the first URL that redirects to it
+        self._target = numbers(len(kinds))  # of a redirect
+        for number, to in redirects:
+            self._add_redirect(number, to)
         self.pages = 0  # pages with links
         self.linking: Counter[int] = Counter()  # pages that link to a URL of that kind
+        # By kind: the pages with links to most of its URLs, as a heap of how many and the page, negative.
+        self._worst: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
 
     def add(self, row: EdgeRow) -> None:
         """Add the links, redirect and canonical of one URL."""
@@ -66,8 +76,8 @@ class InboundLinks:
             self.pages += 1
             if counted := self._counted(row.links):
                 self._count(counted, row.id)
-        if row.redirect or row.canonical:
-            self._add_redirect(row)
+        if 0 < row.canonical < len(self._kinds) and row.canonical != row.id:
+            self.canonical[row.id] = row.canonical
 
     def _counted(self, links: Sequence[int]) -> Sequence[int]:
         """The links to URLs whose links are counted."""
@@ -79,24 +89,31 @@ class InboundLinks:
             ]
 
     def _count(self, links: Iterable[int], source: int) -> None:
-        kinds, count = set[int](), self.count
+        kinds, count = Counter[int](), self.count
         for link in links:
             to = abs(link)
             if to == source or to >= len(self._wanted_ids):
                 continue
-            kinds.add(self._kinds[to])
+            kinds[self._kinds[to]] += 1
             if count[to] < FIRST:
                 self._add_source(to, source)
             count[to] += 1
-        for kind in kinds:
+        for kind, targets in kinds.items():
             self.linking[kind] += 1
+            worst = self._worst[kind]
+            if len(worst) < PAGES:
+                heappush(worst, (targets, -source))
+            elif targets > worst[0][0]:
+                heapreplace(worst, (targets, -source))
 
-    def _add_redirect(self, row: EdgeRow) -> None:
-        to = row.redirect or row.canonical
-        if 0 < to < len(self._kinds) and to != row.id:
-            self.target[row.id] = to
-            if row.redirect and not self.redirected[to]:
-                self.redirected[to] = row.id
+    def worst(self, kind: int) -> Sequence[tuple[int, int]]:
+        """Pages with links to most URLs of a kind, and how many, the most first."""
+        return [(-page, targets) for targets, page in sorted(self._worst[kind], reverse=True)]
+
+    def _add_redirect(self, number: int, to: int) -> None:
+        if 0 < to < len(self._kinds) and to != number:
+            self._target[number] = to
+            self.redirected[to] = self.redirected[to] or number
 
     def _add_source(self, to: int, source: int) -> None:
         slot = self._slot[to]
@@ -110,11 +127,11 @@ class InboundLinks:
         slot = self._slot[number]
         return self._sources[slot : slot + min(FIRST, self.count[number])].tolist() if slot else []
 
-    def chain(self, number: int, longest: int = LONGEST) -> tuple[Sequence[int], bool]:
-        """The redirects and canonicals from a URL, and whether they form a loop or exceed `longest`."""
+    def hops(self, number: int) -> tuple[Sequence[int], bool]:
+        """What a URL redirects to, hop by hop, and whether that has no end: a loop, or too many hops."""
         hops: list[int] = []
-        at = self.target[number]
-        while at and at != number and at not in hops and len(hops) < longest:
+        at = self._target[number]
+        while at and at != number and at not in hops and len(hops) < LONGEST:
             hops.append(at)
-            at = self.target[at]
+            at = self._target[at]
         return hops, bool(at)

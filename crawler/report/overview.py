@@ -1,4 +1,4 @@
-"""Statistics of a whole site: depths, folders, statuses, dates, the slowest and the largest pages.
+"""Statistics of a whole site: clicks, folders, statuses, dates, the slowest and the largest pages.
 
 Takes every page once, in bounded memory: beyond a limit, all further folders are counted as one.
 """
@@ -109,7 +109,8 @@ class Overview:
 
     run: int
     site: str  # origin
-    depths: Counter[int] = field(default_factory=Counter)  # listed pages
+    clicks: Counter[int] = field(default_factory=Counter)  # to listed pages
+    unreachable: int = 0  # listed pages to which no links lead
     statuses: Counter[int] = field(default_factory=Counter)
     # Of the dates of listed pages; "none" without a date.
     sources: Counter[str] = field(default_factory=Counter)
@@ -135,8 +136,16 @@ class Overview:
         if page.bytes is not None:
             self._large.add(page.bytes, page.url)
         if listed:
-            self.depths[min(page.depth, DEEPEST)] += 1
             self._date(page)
+
+    def add_clicks(self, page: PageRow, clicks: int | None) -> None:
+        """Count the clicks to a page; None if no links lead to it."""
+        if page.run != self.run or not is_listed(page.outcome):
+            return
+        if clicks is None:
+            self.unreachable += 1
+        else:
+            self.clicks[min(clicks, DEEPEST)] += 1
 
     def _date(self, page: PageRow) -> None:
         self.sources[page.source or "none" if page.lastmod is not None else "none"] += 1

@@ -13,7 +13,7 @@ from crawler.model.external import ExternalCheck, ExternalCounts
 from crawler.model.rows import HostRow, RunRow
 from crawler.model.survey import Balance, VanishedPages
 from crawler.model.trap import Trap
-from crawler.report.catalogue import GROUPED, Code
+from crawler.report.catalogue import GROUPED, Code, Severity
 from crawler.report.changes import Changes
 from crawler.report.formatting import counted
 from crawler.report.overview import Extremes, Folder
@@ -32,6 +32,8 @@ class Item(Struct, frozen=True):
     new: bool = False
     site_wide: bool = False  # nearly every page links to it
     size: int = 1  # pages of the group
+    place: str = ""  # of the page, where most of the links stand
+    text: str = ""  # of the first link
 
 
 class Finding(Struct, frozen=True):
@@ -43,6 +45,7 @@ class Finding(Struct, frozen=True):
     links: int = 0  # to all items
     pages: int = 0  # with these links; for groups, all their pages
     items: Sequence[Item] = ()
+    by_page: Sequence[tuple[str, int]] = ()  # pages with most links to different items, and how many
 
     @property
     def more(self) -> int:
@@ -100,6 +103,11 @@ class Known(Struct, frozen=True):
         return self.base or self.site
 
     @property
+    def published(self) -> RunRow | None:
+        """The run whose sitemap stands published."""
+        return next((run for run in reversed(self.runs) if run.publication), None)
+
+    @property
     def is_copy(self) -> bool:
         """Whether a copy of the published site was crawled."""
         return self.name != self.site
@@ -112,12 +120,28 @@ class SiteReport(Struct, frozen=True):
     findings: Sequence[Finding]
     changes: Changes
     lastmod: Mapping[str, Mapping[str, int]]
-    depths: Mapping[int, int]
+    clicks: Mapping[int, int]  # from the start URLs, to listed pages
+    unreachable: int  # listed pages to which no links lead
     folders: Sequence[Folder]
     statuses: Mapping[int, int]
     slowest: Extremes | None
     largest: Extremes | None
     rules: Sequence[RuleCount]
+    failing_folders: Mapping[Code, Sequence[tuple[str, int]]]  # those with most URLs of a finding
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many URLs, or groups of them, have findings: by severity, new ones, and those mended."""
+        by_severity = dict.fromkeys(Severity, 0)
+        for finding in self.findings:
+            by_severity[finding.code.severity] += finding.count
+        return {
+            "errors": by_severity[Severity.ERROR],
+            "warnings": by_severity[Severity.WARNING],
+            "infos": by_severity[Severity.INFO],
+            "new": sum(finding.new for finding in self.findings),
+            "mended": sum(sample.count for sample in self.changes.mended.values()),
+        }
 
     def cut(self, most: int) -> "SiteReport":
         """The same report with at most `most` items of each finding; 0 for all."""

@@ -4,11 +4,13 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Final
 
+from crawler.report.catalogue import Code
+
 OFF_SITE: Final = "unlisted:offsite"
 
 
 class UrlKind(IntEnum):
-    """The kind of a URL. The values from `BROKEN` to `LOOP` are failures."""
+    """The kind of a URL."""
 
     ABSENT = 0  # not found in this run
     OPEN = 1
@@ -24,16 +26,41 @@ class UrlKind(IntEnum):
     DROPPED = 11  # not listed because of its content: empty, a duplicate, a soft 404
     CHOSEN = 12  # not listed because of the settings, or because it is on another site
     EXTERNAL = 13  # on another site, and known to be broken
+    RESTRICTED = 14  # not for every visitor, or not by this method
+    CLIENT_ERROR = 15  # another 4xx
 
 
-FAILED: Final = frozenset({UrlKind.BROKEN, UrlKind.SERVER_ERROR, UrlKind.UNREACHABLE, UrlKind.LOOP})
+FAILED: Final = frozenset({
+    UrlKind.BROKEN, UrlKind.SERVER_ERROR, UrlKind.UNREACHABLE, UrlKind.LOOP, UrlKind.RESTRICTED,
+    UrlKind.CLIENT_ERROR,
+})  # fmt: skip
 LINKED: Final = FAILED | {UrlKind.MOVED, UrlKind.ROBOTS, UrlKind.NOINDEX, UrlKind.EXTERNAL}
 """Kinds for which the linking pages are reported."""
+RESTRICTING: Final = frozenset({401, 403, 405, 407, 451})
+"""Statuses of a page that exists, and that not everybody is shown."""
+
+BY_KIND: Final = {
+    UrlKind.BROKEN: Code.BROKEN_LINK,
+    UrlKind.SERVER_ERROR: Code.SERVER_ERROR,
+    UrlKind.UNREACHABLE: Code.UNREACHABLE,
+    UrlKind.LOOP: Code.REDIRECT_LOOP,
+    UrlKind.MOVED: Code.REDIRECT_LINKED,
+    UrlKind.ROBOTS: Code.ROBOTS_LINKED,
+    UrlKind.NOINDEX: Code.NOINDEX_LINKED,
+    UrlKind.EXTERNAL: Code.BROKEN_EXTERNAL,
+    UrlKind.RESTRICTED: Code.RESTRICTED,
+    UrlKind.CLIENT_ERROR: Code.CLIENT_ERROR,
+}
+"""The finding about a URL of that kind to which pages link."""
+LINK_CODES: Final = frozenset(
+    {*(BY_KIND[kind] for kind in FAILED), Code.REDIRECT_LINKED, Code.BROKEN_EXTERNAL}
+)
+"""Findings that are mended where the links are."""
 
 _FAILURES: Final = {
     "not-found": UrlKind.BROKEN,
-    "forbidden": UrlKind.BROKEN,
-    "client-error": UrlKind.BROKEN,
+    "forbidden": UrlKind.RESTRICTED,
+    "client-error": UrlKind.CLIENT_ERROR,
     "server-error": UrlKind.SERVER_ERROR,
     "redirect": UrlKind.LOOP,
     "redirect-loop": UrlKind.LOOP,
@@ -61,12 +88,19 @@ WHY: Final = {
     UrlKind.CANONICAL: "it names another canonical URL",
     UrlKind.DROPPED: "it is not listed itself",
     UrlKind.EXTERNAL: "it is on another site, and broken",
+    UrlKind.RESTRICTED: "access to it is restricted",
+    UrlKind.CLIENT_ERROR: "it answers with an error",
 }
 
 
+def kind_of(outcome: str, status: int | None = None) -> UrlKind:
+    """The kind of an outcome by its code, and the status; an empty code means open."""
+    kind = _kind(outcome)
+    return UrlKind.RESTRICTED if kind is UrlKind.CLIENT_ERROR and status in RESTRICTING else kind
+
+
 @lru_cache(maxsize=256)
-def kind_of(outcome: str) -> UrlKind:
-    """The kind of an outcome by its code; an empty code means open."""
+def _kind(outcome: str) -> UrlKind:
     sort, _, reason = outcome.partition(":")
     match sort:
         case "":

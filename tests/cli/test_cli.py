@@ -308,7 +308,7 @@ def test_explain_marks_results_of_an_unfinished_run(run: Run) -> None:
         _, out, _ = run("explain", origin + "/deep")
         assert "not yet    run 2 is unfinished and has not reached it yet; run 1 recorded listed" in out
         assert "no longer found" not in out
-        assert "so far; depth" in out
+        assert "so far; found at depth" in out
         _, out, _ = run("explain", origin + "/a")
         assert "not yet    run 2 is unfinished and has not finished it yet; listed before" in out
         assert "settled  " not in out

@@ -34,7 +34,7 @@ def linking(out: str) -> list[str]:
 
 def test_explain_shows_the_first_pages_that_link_to_url(run: Run, site: str) -> None:
     _, out, _ = run("explain", f"{site}/target")
-    assert "linked     from 25 pages; depth 2\n" in out
+    assert "linked     from 25 pages; found at depth 2\n" in out
     assert linking(out) == [*(site + path for path in PAGES[:20]), "and 5 more: --all shows them"]
     _, out, _ = run("explain", f"{site}/target", "--all")
     assert linking(out) == [site + path for path in PAGES]

@@ -22,6 +22,7 @@ from tests.report.made import planted
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs/use/report.schema.json").read_text())
+NO_ROWS: Any = None
 QUICK = ("--rate", "0", "--retries", "0")
 
 
@@ -120,10 +121,10 @@ def test_list_pages(run: Run, shop: str) -> None:
         f"failed:server-error\t500\t{shop}/press/3",
         f"listed\t200\t{shop}/workshop",
     ]
-    _, out, _ = run("list", "pages", "--format", "jsonl", "--fields", "url, depth")
+    _, out, _ = run("list", "pages", "--format", "jsonl", "--fields", "url, found_at")
     rows = [json.loads(line) for line in out.splitlines()]
     assert len(rows) == 65
-    assert rows[0].keys() == {"url", "depth"}
+    assert rows[0].keys() == {"url", "found_at"}
     assert [row["url"] for row in rows] == sorted(row["url"] for row in rows)
 
 
@@ -184,6 +185,54 @@ def test_report_shows_changes_since_last_run(run: Run) -> None:
         assert run("report", origin, "--fail-on", "new:broken-link")[0] == 0
         assert run("report", origin, "--fail-on", "error")[0] == 8
         assert run("report", origin, "--fail-on", "redirect-chain", "--fail-on", "trap")[0] == 0
+
+
+def test_a_table_has_every_row(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site()
+    pages = [f"/p{number:02}" for number in range(12)]
+    site.page("/", links=[*pages, "/twin-1", "/twin-2", "/twin-3"])
+    for path in pages:
+        site.page(path, title=path, links=["/gone", "/lost"])
+    for number in range(1, 4):
+        site.page(f"/twin-{number}", title="Twins", text=f"twin {number}")
+    with site.serve() as origin:
+        for size in (20_000, 2):  # in one batch, and in several
+            monkeypatch.setattr("crawler.app.finding_rows.ROWS", size)
+            monkeypatch.setattr("crawler.app.finding_rows.NAMES", size)
+            run("crawl", origin, *QUICK, "-q", "--report", "r.csv")
+            rows = list(csv.DictReader(io.StringIO(Path("r.csv").read_text())))
+            links = [
+                (row["url"].removeprefix(origin), row["source"].removeprefix(origin))
+                for row in rows
+                if row["code"] == "broken-link"
+            ]
+            assert links == [(target, page) for target in ("/gone", "/lost") for page in pages]
+            twins = [row["source"] for row in rows if row["code"] == "duplicate-title"]
+            assert twins == [f"{origin}/twin-2", f"{origin}/twin-3"]
+
+
+def test_clicks_are_counted_from_the_start_url_whatever_found_a_page(run: Run) -> None:
+    site = Site()
+    site.sitemap("/sitemap.xml", ["/far", "/lonely"])
+    site.robots("Sitemap: {origin}/sitemap.xml\n")
+    site.page("/", links=["/old"], nofollow=["/aside"])
+    site.redirect("/old", "/near")
+    site.page("/near", links=["/far"])
+    for path in ("/far", "/lonely", "/aside"):
+        site.page(path)
+    with site.serve() as origin:
+        run("crawl", origin, *QUICK, "-q", "--report", "r.json")
+        fields = "url,clicks,links_in,links_out,found_at"
+        _, out, _ = run("list", "pages", "--only", "listed", "--fields", fields, "--format", "csv")
+    said = json.loads(Path("r.json").read_text())
+    assert said["clicks"] == [{"clicks": clicks, "urls": 1} for clicks in range(3)]
+    assert said["unreachable"] == 1
+    assert out.replace(origin, "").splitlines()[1:] == [
+        "/,0,0,1,0",
+        "/far,2,1,0,0",
+        "/lonely,,0,0,0",
+        "/near,1,0,1,1",
+    ]
 
 
 def faulty_site() -> Site:
@@ -282,7 +331,8 @@ def test_report_is_written_for_every_exit_code(run: Run, words: tuple[str, ...],
     told(json.dumps(said))
     assert said["run"]["exit"] == code
     assert said["run"]["complete"] is (code == 6)
-    assert bool(said["sitemap"]["refused"]) is (code == 6)
+    assert bool(said["refused"]) is (code == 6)
+    assert said["published"] is None
     assert not said["sitemap"]["published"]
 
 
@@ -322,7 +372,7 @@ def test_unwritable_folder_is_reported_before_crawl(run: Run, monkeypatch: pytes
 def test_unwritable_report_does_not_affect_publication(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    async def refuse(*_: object) -> None:
         raise OutputError("The report r.html cannot be written: No space left on device.")
 
     monkeypatch.setattr(reports, "write", refuse)
@@ -333,7 +383,7 @@ def test_unwritable_report_does_not_affect_publication(
     assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
 
 
-def test_report_file_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_report_file_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "r.md"
     file.write_text("old")
 
@@ -342,17 +392,17 @@ def test_report_file_is_replaced_atomically(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(OutputError, match="No space left"):
-        reports.write(planted().report(), [str(file)])
+        await reports.write(NO_ROWS, planted().report(), [str(file)])
     assert file.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["r.md"]
 
 
-def test_a_new_report_is_for_its_user_alone(tmp_path: Path) -> None:
+async def test_a_new_report_is_for_its_user_alone(tmp_path: Path) -> None:
     """A web server that was allowed to read it still may."""
     new, known = tmp_path / "new.md", tmp_path / "known.md"
     known.touch()
     known.chmod(0o644)
-    reports.write(planted().report(), [str(new), str(known)])
+    await reports.write(NO_ROWS, planted().report(), [str(new), str(known)])
     assert [file.stat().st_mode & 0o777 for file in (new, known)] == [0o600, 0o644]
 
 

@@ -8,7 +8,7 @@ from crawler.model import rendering
 from crawler.model.external import ExternalCheck, ExternalCounts, ExternalRow
 from crawler.model.reasons import SeedKind
 from crawler.model.rendering import Needs, PageSummary, Rendering
-from crawler.model.rows import EdgeRow, HostRow, PageRow, PublicationRow, RunRow
+from crawler.model.rows import EdgeRow, HostRow, LinksRow, PageRow, PublicationRow, RunRow
 from crawler.model.seed import Seed
 from crawler.model.survey import Balance, VanishedPage, VanishedPages
 from crawler.model.trap import Trap
@@ -71,6 +71,8 @@ class MadeState:
         known |= {"source": "header", "was_lastmod": int(NIGHT) - 9 * DAY} | more
         if outcome != "listed":
             known |= {"lastmod": None, "source": None}
+        if redirect:
+            known["redirect"] = self.id(redirect)
         self.pages[url] = PageRow(number, url, outcome=outcome, **known)
         ids = [self.id(link) for link in links] + [-self.id(link) for link in nofollow]
         self.edges[url] = EdgeRow(
@@ -84,6 +86,12 @@ class MadeState:
 
     def leading(self) -> Iterator[EdgeRow]:
         return (self.edges[url] for url in sorted(self.edges) if self.pages[url].run == self.run)
+
+    def links_of(self, ids: Iterable[int]) -> Mapping[int, LinksRow]:
+        by_id = {edges.id: edges for edges in self.edges.values()}
+        return {
+            number: LinksRow(by_id[number].links, by_id[number].redirect) for number in ids if number in by_id
+        }
 
     def urls(self, ids: Iterable[int]) -> Mapping[int, str]:
         by_id = {page.id: page.url for page in self.pages.values()}
@@ -138,6 +146,9 @@ class MadeState:
         for edges in self.leading():
             builder.findings.link(edges)
         builder.findings.faults.update(self.faults)
+        clicks = builder.clicks()
+        while due := clicks.take():
+            clicks.add(self.links_of(due))
         for page in self.in_order():
             builder.pick(page)
         return builder.report(self.urls(builder.wanted()))
@@ -190,6 +201,8 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
             "/old-name",
             "/down",
             "/slow",
+            "/odd",
+            "/members",
             f"{AWAY}/gone",
             f"{AWAY}/fine",
         ],
@@ -201,6 +214,8 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
     )
     state.page("/legal.html", "failed:not-found", status=404, was="failed:not-found", depth=1)
     state.page("/gone", "failed:not-found", status=404, was="listed", depth=3)
+    state.page("/odd", "failed:client-error", status=418, detail="418", was="listed", depth=2)
+    state.page("/members", "failed:client-error", status=405, detail="405", was="listed", depth=2)
     state.page("/down", "failed:server-error", status=503, detail="503", was="listed", depth=2)
     state.page("/slow", "failed:timeout", detail="no answer in 30 s", was="failed:timeout", depth=2)
     state.page("/loop", "failed:redirect-loop", status=302, detail="/loop", seed=INPUT)

@@ -29,6 +29,7 @@ GOLDEN = {
     "canonical-broken": ["/red 0"],
     "sitemap-stale": ["/red 0"],
     "broken-external": [f"{AWAY}/gone new 1"],
+    "client-error": ["/odd new 1"],
     "canonical-chain": ["/blue new 0"],
     "noindex-canonical": ["/thanks 0"],
     "canonical-conflict": ["/about new 0"],
@@ -49,6 +50,7 @@ GOLDEN = {
     "lastmod-lies": ["/ 0"],
     "robots-line": ["/robots.txt 0"],
     "hash-routes": ["/about new 0"],
+    "restricted": ["/members new 1"],
     "robots-linked": ["/basket 1"],
     "noindex-linked": ["/thanks 1"],
     "needs-scripts": ["/about new 0"],
@@ -107,7 +109,25 @@ def test_broken_redirect_target_shows_the_redirect() -> None:
     state.page("/lost", "failed:not-found", status=404)
     broken = finding_of(state.report(), Code.BROKEN_LINK)
     assert broken
-    assert [(item.url, list(item.sources)) for item in broken.items] == [(f"{SITE}/lost", [f"{SITE}/old"])]
+    [item] = broken.items
+    assert (item.url, list(item.sources), item.detail) == (
+        f"{SITE}/old",
+        [f"{SITE}/"],
+        f"redirects to {SITE}/lost",
+    )
+    assert finding_of(state.report(), Code.REDIRECT_LINKED) is None
+    assert (broken.links, broken.pages) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("was", "end_was", "new"), [("moved", "failed:not-found", False), ("moved", "listed", True)]
+)
+def test_redirect_is_newly_broken_if_its_end_is(was: str, end_was: str, new: bool) -> None:
+    state = MadeState(2)
+    state.page("/", links=["/old"], seed=START, was="listed")
+    state.page("/old", "moved", redirect="/lost", was=was)
+    state.page("/lost", "failed:not-found", status=404, was=end_was)
+    assert told(state) == {"broken-link": [f"/old{' new' if new else ''} 1"]}
 
 
 def test_redirect_chain_shows_each_hop_and_cycle_is_a_loop() -> None:
@@ -120,7 +140,7 @@ def test_redirect_chain_shows_each_hop_and_cycle_is_a_loop() -> None:
     chains, loops = finding_of(report, Code.REDIRECT_CHAIN), finding_of(report, Code.REDIRECT_LOOP)
     assert chains
     assert loops
-    assert [item.detail.replace(SITE, "") for item in chains.items] == ["/2 → /3 → /4", "/3 → /4"]
+    assert [item.detail.replace(SITE, "") for item in chains.items] == ["/2 → /3 → /4"]
     assert [item.url.removeprefix(SITE) for item in loops.items] == ["/a", "/b"]
 
 
@@ -151,7 +171,8 @@ def test_first_run_has_no_new_findings() -> None:
 @pytest.mark.parametrize(
     ("outcome", "was", "new"),
     [
-        ("failed:not-found", "failed:forbidden", False),  # both are broken links
+        ("failed:not-found", "failed:forbidden", True),  # that was no broken link
+        ("failed:not-found", "failed:not-found", False),
         ("failed:not-found", "failed:timeout", True),
         ("kept:server-error", "failed:server-error", False),
         ("failed:dns", None, True),

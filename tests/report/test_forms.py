@@ -21,12 +21,14 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser
 
+from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import Code
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text, svg
 from crawler.report.report import Item, SiteReport
-from tests.report.made import HOSTILE, SITE, MadeState, hostile, planted
+from tests.report.made import HOSTILE, SITE, START, MadeState, hostile, planted
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs/use/report.schema.json").read_text())
@@ -118,7 +120,7 @@ def test_text_and_markdown_escape_invisible_characters(form: ModuleType, report:
 def test_text_answers_common_questions() -> None:
     text = as_text.rendered(planted().report())
     assert text.startswith(f"{SITE}/  run 3, 2026-11-18 11:06 UTC, complete\n")
-    assert "15 listed · 6 unlisted · 3 moved · 5 failed · sitemap +1 -4 ~2" in text
+    assert "15 listed · 6 unlisted · 3 moved · 7 failed · sitemap +1 -6 ~2" in text
     assert (
         "4 URLs on other sites: 1 answers, 1 broken, 0 unknown, 2 not checked yet; 2 left to the next run (max-external)"
         in text
@@ -127,6 +129,22 @@ def test_text_answers_common_questions() -> None:
     assert "  404  /legal.html  linked from 15 pages, nearly all: the template\n" in text
     assert "linked from 3 pages: /lanterns/candle, /lanterns/paper, and 1 more\n" in text
     assert "  /shop → /store → /lanterns/\n" in text
+    assert "Published: 15 URLs.\n" in text
+    assert "  Correct or remove the link to /legal.html from the template: mends 15 of 18 links\n" in text
+
+
+@pytest.mark.parametrize("form", [as_text, as_markdown, as_html], ids=["text", "markdown", "html"])
+def test_a_refused_run_says_what_is_published_and_the_whole_reason(form: ModuleType) -> None:
+    state = MadeState(3, status="refused")
+    state.page("/", seed=START, was="listed")
+    reason = "Only 1 URL would be listed: " + "the last publication had 22 of them, " * 8 + "so it stays."
+    known = state.known()
+    runs = [*known.runs[:-1], known.runs[-1]._replace(refused=reason)]
+    report = ReportBuilder(replace(known, run=runs[-1], runs=runs)).report({})
+    text = form.rendered(report)
+    assert reason in text
+    assert "Nothing was found" not in text
+    assert "22" in text.replace(reason, ""), "URLs that stand published"
 
 
 def test_unfinished_run_is_marked_as_such() -> None:

@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from crawler.parse.credentials import masked
-from crawler.report.report import SiteReport
+from crawler.report.catalogue import Code
+from crawler.report.report import Item, SiteReport
 
 FIELDS: Final = ("severity", "code", "url", "status", "detail", "links", "source")
 _FORMULA: Final = frozenset("=+-@\t\r")
 
 
 def rendered(report: SiteReport) -> str:
-    """The whole file: a row for each item and page that links to it; one row without such pages."""
+    """The items that the report has: a row for each, and for each page shown that links to it."""
     return "".join(line(row) for row in (FIELDS, *_rows(report)))
 
 
@@ -23,8 +24,16 @@ def _rows(report: SiteReport) -> Iterator[Sequence[Any]]:
     for finding in report.findings:
         for item in finding.items:
             for source in item.sources or ("",):
-                code = finding.code
-                yield code.severity.value, code.value, item.url, item.status, item.detail, item.links, source
+                yield _row(finding.code, item, item.url, source)
+
+
+def _row(code: Code, item: Item, url: str, source: str) -> Sequence[Any]:
+    return code.severity.value, code.value, url, item.status, item.detail, item.links, source
+
+
+def item_line(code: Code, item: Item, url: str, source: str) -> str:
+    """The row of an item and a page that links to it; of a group, of its first page and another one."""
+    return line(_row(code, item, url, source))
 
 
 class _Echo:

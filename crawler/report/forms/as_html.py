@@ -19,7 +19,7 @@ from crawler.parse.credentials import masked
 from crawler.report.catalogue import GROUPED, Code
 from crawler.report.formatting import counted, duration, minute, outcome_words, short, shortened, size
 from crawler.report.forms import svg
-from crawler.report.forms.as_text import UNFINISHED, difference, external, measure
+from crawler.report.forms.as_text import UNFINISHED, difference, external, measure, no_findings
 from crawler.report.overview import ELSEWHERE, Folder
 from crawler.report.printable import printable
 from crawler.report.report import SiteReport
@@ -28,6 +28,7 @@ from crawler.report.url_kind import OFF_SITE
 LARGEST: Final = 2_000_000  # bytes of the file
 FEWER: Final = (100, 40, 15, 5, 1)  # rows per table, tried in turn until the file is small enough
 SHOWN: Final = 120  # characters of a URL or a detail
+SENTENCE: Final = 2_000  # characters of what the guard said
 TITLE: Final = 400  # characters of a tooltip
 LONGEST_LINK: Final = 2_100  # characters; a longer URL is not made a link
 DOCS: Final = "https://github.com/sitemap-crawler/sitemap-crawler/blob/main/docs/use/report.md"
@@ -85,6 +86,7 @@ def _environment(site: str) -> Environment:
         "href": href,
         "full": lambda url: printable(masked(url), TITLE),
         "text": lambda text: printable(shortened(masked(str(text)), site), SHOWN),
+        "sentence": lambda text: printable(masked(text), SENTENCE),
         "number": lambda value: "-" if value is None else f"{value:,}",
         "counted": counted,
         "size": size,
@@ -111,6 +113,7 @@ def _context(report: SiteReport) -> Mapping[str, Any]:
         "charts": _charts(report),
         "external": external(report),
         "unfinished": UNFINISHED,
+        "nothing": no_findings(report),
         "docs": DOCS,
         "policy": Markup(policy()),  # noqa: S704 - our own words, with quotes
         "style": Markup(_file("style.css")),  # noqa: S704 - our own file
@@ -122,7 +125,9 @@ def _context(report: SiteReport) -> Mapping[str, Any]:
 
 
 _SECTIONS: Final = (
-    ("broken", "Broken links", ("broken-link", "server-error", "unreachable", "redirect-loop")),
+    ("broken", "Broken links", (
+        "broken-link", "server-error", "unreachable", "redirect-loop", "client-error", "restricted",
+    )),
     ("external", "Links to other sites", ("broken-external",)),
     ("redirects", "Redirects", ("redirect-chain", "redirect-linked")),
     ("canonical", "Canonical and noindex", (

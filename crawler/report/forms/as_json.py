@@ -10,14 +10,18 @@ from typing import Any, Final
 
 from crawler.model.rows import HostRow, RunRow
 from crawler.parse.credentials import masked
+from crawler.report.actions import Action, actions
+from crawler.report.advice import ADVICE
+from crawler.report.catalogue import Code
 from crawler.report.changes import UrlChange
 from crawler.report.external import external_json
 from crawler.report.formatting import iso
 from crawler.report.overview import Extremes
-from crawler.report.report import Finding, Item, SiteReport
+from crawler.report.report import Finding, Item, Known, SiteReport
 
-SCHEMA: Final = 1
-UNPUBLISHED: Final = {"urls": None, "bytes": None, "files": None}
+SCHEMA: Final = 2
+PAGES: Final = 50  # in `by_page`
+UNPUBLISHED: Final = {"bytes": None, "files": None}
 
 
 def rendered(report: SiteReport) -> str:
@@ -41,12 +45,22 @@ def as_json(report: SiteReport) -> dict[str, Any]:
         "published_as": f"{known.name}/",
         "run": _run(known.run),
         "balance": {**_fields(known.balance, "discovered", "open"), "outcomes": dict(known.balance.outcomes)},
+        "published": _published(known),
         "sitemap": _sitemap(report),
+        "refused": known.run.refused,
+        "counts": dict(report.counts),
+        "actions": [_action(one) for one in actions(report)],
+        "mended": [
+            {"code": code.value, "count": sample.count, "items": [change.url for change in sample.items]}
+            for code in Code
+            if (sample := report.changes.mended.get(code))
+        ],
         "findings": [_finding(finding) for finding in report.findings],
         "external": external_json(known.check, known.external),
         "changes": _changes(report),
         "lastmod": {kind: dict(counts) for kind, counts in report.lastmod.items()},
-        "depths": [{"depth": depth, "urls": urls} for depth, urls in report.depths.items()],
+        "clicks": [{"clicks": clicks, "urls": urls} for clicks, urls in report.clicks.items()],
+        "unreachable": report.unreachable,
         "folders": [folder._asdict() for folder in report.folders],
         "statuses": [{"status": status, "urls": urls} for status, urls in report.statuses.items()],
         "slowest": _extremes(report.slowest),
@@ -77,13 +91,33 @@ def _run(run: RunRow) -> dict[str, Any]:
     }
 
 
+def _published(known: Known) -> dict[str, Any] | None:
+    """What stands published now; None if nothing ever was."""
+    run = known.published
+    if run is None or run.publication is None:
+        return None
+    return {
+        "urls": run.publication.urls,
+        "at": iso(run.ended or run.started),
+        "run": run.number,
+        "path": run.publication.folder or None,
+    }
+
+
+def _action(action: Action) -> dict[str, Any]:
+    return {
+        **_fields(action, "text", "page", "target", "place", "mends", "of"),
+        "codes": [code.value for code in action.codes],
+    }
+
+
 def _sitemap(report: SiteReport) -> dict[str, Any]:
     run, changes = report.known.run, report.changes
     published, counted = run.publication, changes.since is not None
     return {
         "published": published is not None,
-        "refused": run.refused,
-        **(_fields(published, "urls", "bytes", "files") if published else UNPUBLISHED),
+        "urls": report.known.balance.listed,
+        **(_fields(published, "bytes", "files") if published else UNPUBLISHED),
         "added": changes.added.count if counted else None,
         "removed": changes.removed.count if counted and run.complete else None,
         "changed": changes.dated.count if counted and run.complete else None,
@@ -95,6 +129,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "code": finding.code.value,
         "severity": finding.code.severity.value,
         **_fields(finding, "count", "new", "links", "pages", "says"),
+        "advice": ADVICE[finding.code],
+        "by_page": [{"page": page, "items": items} for page, items in finding.by_page[:PAGES]],
         "items": [_item(item) for item in finding.items],
         "more": finding.more,
     }
@@ -105,6 +141,8 @@ def _item(item: Item) -> dict[str, Any]:
         **_fields(item, "url", "status", "detail", "links"),
         "from": list(item.sources),
         **_fields(item, "new", "site_wide", "size"),
+        "place": item.place or None,
+        "text": item.text or None,
     }
 
 

@@ -8,14 +8,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from crawler.report.actions import actions
+from crawler.report.actions import words as action_words
 from crawler.report.formatting import minute
 from crawler.report.forms.as_text import (
+    ACTIONS,
     UNFINISHED,
     balance,
     detail,
     external,
     linked,
     measure,
+    no_findings,
+    publication,
     run_status,
     shown,
 )
@@ -49,10 +54,17 @@ def _head(report: SiteReport) -> str:
         f"Run {run.number}, {minute(run.started)}, {run_status(report)}: {', '.join(balance(report))}."
         + (f" Crawled at {code(printable(report.known.site) + '/')}." if report.known.is_copy else ""),
         "",
+        publication(report) if not run.refused else f"**Not published.** {code(publication(report))}",
+        "",
         *([f"{words}.", ""] if (words := external(report)) else []),
     ]
     if not report.findings:
-        return "\n".join([*lines, "Nothing was found.", ""])
+        return "\n".join([*lines, no_findings(report), ""])
+    if firsts := actions(report)[:ACTIONS]:
+        site = report.known.site
+        lines += ["Do first:", ""]
+        lines += [f"1. {code(shown(one.text, site, 400))}: {action_words(one)}" for one in firsts]
+        lines += [""]
     lines += ["| severity | finding | how many | |", "|---|---|---|---|"]
     lines += [
         f"| {f.code.severity.value} | {code(f.code.value)} | {measure(f)} | {f.code.says} |"
@@ -68,7 +80,10 @@ def _details(finding: Finding, site: str) -> str:
     lines = ["", "<details>", f"<summary>{finding.code.heading}: {measure(finding)}</summary>", ""]
     lines += [f"- {', '.join(_words(finding, item, site))}" for item in items]
     more = finding.count - len(items)
-    return "\n".join([*lines, *([f"- and {more:,} more"] if more else []), "", "</details>", ""])
+    rest = (
+        [f"- and {more:,} more: `sitemap-crawler list findings --only {finding.code.value}`"] if more else []
+    )
+    return "\n".join([*lines, *rest, "", "</details>", ""])
 
 
 def _words(finding: Finding, item: Item, site: str) -> Iterator[str]:

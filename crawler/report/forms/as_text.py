@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from crawler.parse.credentials import masked
+from crawler.report.actions import actions
+from crawler.report.actions import words as action_words
 from crawler.report.catalogue import GROUPED, Code
 from crawler.report.external import external_json, external_words
 from crawler.report.formatting import counted, minute, shortened
@@ -12,6 +14,8 @@ from crawler.report.report import Finding, Item, SiteReport
 
 LONGEST: Final = 200  # characters of a URL or a detail
 SOURCES: Final = 2  # linking pages shown for an item
+ACTIONS: Final = 5
+SENTENCE: Final = 2_000  # characters of what the guard said
 
 
 def rendered(report: SiteReport) -> str:
@@ -26,11 +30,16 @@ def _lines(report: SiteReport) -> Iterator[str]:
     if known.is_copy:
         yield f"crawled at {printable(known.site)}/"
     yield " · ".join(balance(report))
+    yield publication(report)
     if words := external(report):
         yield words
     yield ""
     if not report.findings:
-        yield "Nothing was found." if known.run.complete else "Nothing was found so far."
+        yield no_findings(report)
+    if firsts := actions(report)[:ACTIONS]:
+        yield "First:"
+        yield from (f"  {shown(one.text, known.site, 400)}: {action_words(one)}" for one in firsts)
+        yield ""
     for finding in report.findings:
         yield f"{finding.code.severity.value:<8} {finding.code.value:<18} {measure(finding)}"
         yield from (f"  {line}" for line in _items(finding, known.site))
@@ -53,6 +62,27 @@ def run_status(report: SiteReport) -> str:
     if run.refused:
         return "complete, not published"
     return "complete" if run.complete else "so far: not complete"
+
+
+def publication(report: SiteReport) -> str:
+    """What stands published, and why that is not what this run found."""
+    known, words = report.known, ""
+    if known.run.refused:
+        words = f"NOT PUBLISHED: {printable(masked(known.run.refused), SENTENCE)} "
+    published = known.published
+    if published is None or published.publication is None:
+        return f"{words}Nothing is published."
+    urls = counted(published.publication.urls, "URL")
+    if published.number == known.run.number:
+        return f"{words}Published: {urls}."
+    return f"{words}Published is the sitemap of run {published.number}, {minute(published.started)}: {urls}."
+
+
+def no_findings(report: SiteReport) -> str:
+    """What is said in place of findings. Of a run that is not published, nothing is said to be well."""
+    if report.known.run.refused:
+        return "No page has a finding: what is wrong is why the run was not published."
+    return "Nothing was found." if report.known.run.complete else "Nothing was found so far."
 
 
 def balance(report: SiteReport) -> list[str]:
@@ -138,6 +168,6 @@ def site_wide(item: Item) -> str:
     return f"linked from {counted(item.links, 'page')}, nearly all: the template"
 
 
-def shown(text: str, site: str) -> str:
+def shown(text: str, site: str, longest: int = LONGEST) -> str:
     """A URL or a detail, short and printable."""
-    return printable(shortened(masked(text), site), LONGEST)
+    return printable(shortened(masked(text), site), longest)

@@ -1,0 +1,130 @@
+"""Every finding of a run as rows, in the order of the report: for lists, and for a report as CSV.
+
+Nothing is cut. Memory stays small: the findings are made again from their pages, a few thousand at a time,
+and the pages that link to them are read from the links of all pages, for some millions of links at a time.
+"""
+
+from array import array
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from crawler.app import report as reports
+from crawler.ports import Reads, reads
+from crawler.report.builder import item_of
+from crawler.report.catalogue import GROUPED, Code
+from crawler.report.finding_order import FindingOrder
+from crawler.report.findings import Findings, PageFinding, site_findings
+from crawler.report.forms import as_csv
+from crawler.report.inbound_links import FIRST
+from crawler.report.report import Item, Known
+
+BATCH: Final = 2_000  # findings whose URLs are looked up together
+ROWS: Final = 20_000  # for which the links are read together,
+LINKS: Final = 4_000_000  # or for so many of them: four bytes each
+NAMES: Final = 50_000  # URLs that are remembered
+
+
+class FindingRow(NamedTuple):
+    """A finding: of a group, one of its pages."""
+
+    code: Code
+    item: Item
+    group: str | None = None  # the first page of the group
+    number: int = 0  # the id of its URL; 0: it is about the site
+
+
+async def finding_rows(rows: Reads, known: Known, only: Collection[Code] = ()) -> AsyncIterator[FindingRow]:
+    """All findings, or those with a code of `only`; of a group, all its pages."""
+    findings, order = await reports.findings_of(rows, known), FindingOrder()
+    async for page in reports.each(rows.stream(reads.Pages())):
+        for found in findings.found(page):
+            order.add(found)
+    about_site = {finding.code: finding for finding in site_findings(known)}
+    for code in Code:
+        if only and code not in only:
+            continue
+        for item in about_site[code].items if code in about_site else ():
+            yield FindingRow(code, item)
+        async for row in _of_code(rows, findings, code, order.pages(code)):
+            yield row
+
+
+async def _of_code(
+    rows: Reads, findings: Findings, code: Code, ids: Sequence[int]
+) -> AsyncIterator[FindingRow]:
+    group, first = None, None
+    for place in range(0, len(ids), BATCH):
+        chosen = list(ids[place : place + BATCH])
+        pages = await rows.read(reads.PagesOf(chosen))
+        made = (findings.found(pages[number]) for number in chosen if number in pages)
+        batch = [found for every in made for found in every if found.code is code]
+        names = await reports.names_of(rows, sorted({number for found in batch for number in _named(found)}))
+        for found in batch:
+            if found.group != group:
+                group, first = found.group, found.page.url
+            yield FindingRow(code, item_of(found, names), first, found.page.id)
+
+
+def _named(found: PageFinding) -> Sequence[int]:
+    """The ids whose URLs its item needs."""
+    return (*found.hops, *(found.sources if found.links <= FIRST else ()))
+
+
+# -- with all pages that link to them ------------------------------------------------------------------------
+
+
+async def csv_lines(rows: Reads, known: Known) -> AsyncIterator[str]:
+    """A report as CSV with every row: one for each finding and page that links to it."""
+    yield as_csv.line(as_csv.FIELDS)
+    names = _Names(rows)
+    batch, links = list[FindingRow](), 0
+    async for row in finding_rows(rows, known):
+        batch.append(row)
+        links += row.item.links if row.item.links > FIRST else 0
+        if len(batch) >= ROWS or links >= LINKS:
+            async for line in _lines(rows, batch, names):
+                yield line
+            batch, links = [], 0
+    async for line in _lines(rows, batch, names):
+        yield line
+
+
+async def _lines(rows: Reads, batch: Sequence[FindingRow], names: "_Names") -> AsyncIterator[str]:
+    linking = await _linking(rows, {row.number for row in batch if row.item.links > FIRST})
+    for row in batch:
+        if row.code in GROUPED:
+            if row.group and row.group != row.item.url:
+                yield as_csv.item_line(row.code, row.item, row.group, row.item.url)
+        elif (pages := linking.get(row.number)) is None:
+            for source in row.item.sources or ("",):
+                yield as_csv.item_line(row.code, row.item, row.item.url, source)
+        else:
+            for place in range(0, len(pages), BATCH):
+                for name in await names.of(pages[place : place + BATCH]):
+                    yield as_csv.item_line(row.code, row.item, row.item.url, name)
+
+
+async def _linking(rows: Reads, targets: Collection[int]) -> "Mapping[int, array[int]]":
+    """The pages that link to each of these URLs, by id."""
+    found = {number: array("I") for number in targets}
+    if found:
+        async for edges in reports.each(rows.stream(reads.Edges())):
+            for number in map(abs, edges.links):
+                if number in found and number != edges.id:
+                    found[number].append(edges.id)
+    return found
+
+
+class _Names:
+    """URLs by id, some of which are remembered: many findings are on the same pages."""
+
+    def __init__(self, rows: Reads) -> None:
+        self._rows, self._names = rows, dict[int, str]()
+
+    async def of(self, ids: Sequence[int]) -> Sequence[str]:
+        if missing := [number for number in ids if number not in self._names]:
+            if len(self._names) + len(missing) > NAMES:
+                self._names = {}
+                missing = list(ids)
+            self._names |= await reports.names_of(self._rows, missing)
+        return [self._names[number] for number in ids if number in self._names]
