@@ -211,7 +211,7 @@ def test_a_table_has_every_row(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
             assert twins == [f"{origin}/twin-2", f"{origin}/twin-3"]
 
 
-def test_clicks_are_counted_from_the_start_url_whatever_found_a_page(run: Run) -> None:
+def test_clicks_are_counted_from_the_start_url(run: Run) -> None:
     site = Site()
     site.sitemap("/sitemap.xml", ["/far", "/lonely"])
     site.robots("Sitemap: {origin}/sitemap.xml\n")

@@ -134,7 +134,7 @@ def test_text_answers_common_questions() -> None:
 
 
 @pytest.mark.parametrize("form", [as_text, as_markdown, as_html], ids=["text", "markdown", "html"])
-def test_a_refused_run_says_what_is_published_and_the_whole_reason(form: ModuleType) -> None:
+def test_a_refused_run_says_what_is_published_and_why(form: ModuleType) -> None:
     state = MadeState(3, status="refused")
     state.page("/", seed=START, was="listed")
     reason = "Only 1 URL would be listed: " + "the last publication had 22 of them, " * 8 + "so it stays."
