@@ -37,7 +37,7 @@ A flag that has no effect is refused, as `--browser` without `--render`; of two 
 Several values are a list in TOML, and separated by blanks in the environment, quoted as in a shell.
 Types, rules, traps, hosts and networks may also be separated by commas: `--types html,pdf`.
 
-In commands that print, `--format` is `text`, `json` (one document), `jsonl` (one object a line: each item of a list, then what else the document has) or, for lists, `csv`.
+In commands that print, `--format` is `text`, `json` (one document), `jsonl` (one object a line: each item of a list, then what else the document has) or `csv` (a row for each item).
 In `crawl` and `export`, it is the format of the sitemap files.
 
 Sizes are bytes, or `10MB`, `512KiB`; times are seconds, or `30m`, `2h`; shares are `20%` or `0.2`.

@@ -130,7 +130,7 @@ def demo(serve: int | None, **params: Any) -> int:
 @click.argument("url", required=False)
 @site_option
 @settings_options("state", only=frozenset({"state"}))
-@format_option()
+@format_option
 @click.option(
     "--alive", metavar="SECONDS", type=click.FloatRange(min=0), cls=SettingOption,
     help="for health checks: exit 8 if a crawl has not ended and made no progress for SECONDS",
@@ -153,7 +153,7 @@ def status(url: str | None, form: str, alive: float | None, **params: Any) -> in
     "urls", "output", "state",
     only=frozenset({"strip-param", "keep-param", "drop-query", "output", "state"}),
 )  # fmt: skip
-@format_option()
+@format_option
 @click.option(
     "--all", "every_link", is_flag=True, cls=SettingOption,
     help="show all pages that link to it, not only the first 20",
@@ -179,7 +179,7 @@ def explain(url: str, form: str, every_link: bool, **params: Any) -> int:
 @click.argument("url", required=False)
 @site_option
 @settings_options("report", "state", only=frozenset({"report", "fail-on", "state"}))
-@format_option(has_csv=True)
+@format_option
 @click.option(
     "--most", metavar="N", type=click.IntRange(min=0), cls=SettingOption,
     help="maximum items per finding; 0 shows all [default: 10; in files 100]",
@@ -209,7 +209,7 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
 @click.argument("url", required=False)
 @site_option
 @settings_options("state", only=frozenset({"state"}))
-@format_option(has_csv=True)
+@format_option
 @click.option(
     "--only", metavar="OUTCOME|CODE", multiple=True, cls=SettingOption,
     help="only rows with this outcome (failed, unlisted:noindex) or finding (broken-link); for links, that "
@@ -273,7 +273,7 @@ def export(url: str | None, **params: Any) -> int:
     "total-timeout", "retries", "max-wait", "publish-base", "output", "file-mode", "indexnow-key",
     "indexnow-key-location", "indexnow-endpoint", "state", "quiet", "verbose",
 })  # fmt: skip
-@format_option()
+@format_option
 @click.option(
     "--dry-run", "dry", is_flag=True, cls=SettingOption, section="submit",
     help="list the URLs that are due, by change; send nothing",
@@ -311,7 +311,7 @@ def submit(url: str | None, form: str, dry: bool, everything: bool, new_key: boo
 ))  # fmt: skip
 @click.argument("places", nargs=-1, required=True, metavar="FILE|URL...")
 @settings_options("http", "pace", "output", only=SITEMAPS | {"publish-base"})
-@format_option(has_csv=True)
+@format_option
 @click.option(
     "--most", metavar="N", type=click.IntRange(min=0), default=10, cls=SettingOption,
     help="maximum lines per kind of finding and file; 0 shows all [default: 10]",
@@ -335,7 +335,7 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
 @click.argument("old")
 @click.argument("new")
 @settings_options("http", "pace", "state", only=SITEMAPS | {"state"})
-@format_option(has_csv=True)
+@format_option
 def diff(old: str, new: str, form: str, **params: Any) -> int:
     """Show the differences between two sitemaps.
 
@@ -357,7 +357,7 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
 @click.argument("what", type=click.Choice(["init", "upgrade", "list", "drop"]))
 @click.argument("name", required=False, metavar="[NAME|URL]")
 @settings_options("state", only=frozenset({"state"}))
-@format_option(has_csv=True)
+@format_option
 @click.option(
     "--owner", metavar="ROLE", cls=SettingOption,
     help="for init: the role that will own the tables, if it is not allowed to create them itself",
@@ -381,7 +381,7 @@ def state(what: str, name: str | None, form: str, owner: str | None, **params: A
 @click.argument("url")
 @site_option
 @settings_options("http", "state", only=ONE_SITE | {"state"})
-@format_option()
+@format_option
 def robots(url: str, form: str, **params: Any) -> int:
     """Show whether robots.txt allows a URL, and which line decides.
 
@@ -403,7 +403,7 @@ def robots(url: str, form: str, **params: Any) -> int:
 ))  # fmt: skip
 @settings_options("scope", only=frozenset({"recipe"}))
 @site_option
-@format_option()
+@format_option
 @click.pass_context
 def config(ctx: click.Context, /, form: str, **params: Any) -> int:
     """Show the effective settings, and where each comes from."""

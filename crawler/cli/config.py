@@ -13,6 +13,7 @@ from crawler.settings.load import Origin
 from crawler.settings.recipe import Recipe, recipe_of
 from crawler.settings.sections import keys
 
+FIELDS: Final = ("site", "section", "name", "value", "from", "patterns")  # of a table
 WIDTH: Final = max(len(key.name) for key in keys())
 
 
@@ -25,7 +26,7 @@ def show_settings(sites: Sequence[tuple[str, Sequence[Origin]]], form: str) -> E
         for number, (name, origins) in enumerate(sites):
             _show(origins, f"[[site]] # {name}" if number else "")
         return Exit.OK
-    rows = Rows(form, ())
+    rows = Rows(form, FIELDS)
     for name, origins in sites:
         for item in origins:
             rows.add({"site": name or None, **_facts(item)})

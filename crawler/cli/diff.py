@@ -11,7 +11,7 @@ import click
 from msgspec import Struct
 
 from crawler.app.publication import published_as
-from crawler.cli.output import Rows
+from crawler.cli.output import Rows, remark
 from crawler.cli.saved_state import opened_state, why_unknown
 from crawler.cli.sitemap_sources import opened_sources, source_named
 from crawler.errors import ConfigError, Exit
@@ -64,7 +64,7 @@ async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
     else:
         words = ", ".join(f"{count:,} {word}" for word, count in facts.items())
         before = counted(totals[OLD], "URL")
-        click.echo(f"{before} before, {totals[NEW]:,} after: {words}.", err=True)
+        remark(f"{before} before, {totals[NEW]:,} after: {words}.")
     return Exit.FINDINGS if signs else Exit.OK
 
 
@@ -113,10 +113,7 @@ async def _load_file(comparison: Comparison, side: str, place: str, places: Plac
             f"it {reading.malformed or 'has no entries and the wrong root element'}."
         )
     if reading.malformed:
-        click.echo(
-            f"{printable(place)}: {printable(reading.malformed)}; only the readable part was compared.",
-            err=True,
-        )
+        remark(f"{printable(place)}: {printable(reading.malformed)}; only the readable part was compared.")
     return children
 
 

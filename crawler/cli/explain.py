@@ -172,9 +172,11 @@ async def _robots_line(settings: Settings, hosts: Hosts, url: Url) -> str:
 
 async def _recipe(runs: Runs, settings: Settings, url: Url) -> str:
     """The recipe of the settings, else of the newest run, and its pattern that matches a URL."""
-    of_run = await runs.recall(SETTINGS)
+    of_run, start = await runs.recall(SETTINGS), await runs.read(reads.FirstStart()) or url
     for name in settings.scope.recipe or dict(list(of_run)).get("recipe", "").split(","):
-        if name in NAMES and (pattern := recipe_of(name).pattern_of(urls.target(url))):
+        if name in NAMES and (
+            pattern := recipe_of(name).at([urls.target(start)]).pattern_of(urls.target(url))
+        ):
             return f"{name}, {pattern}"
     return ""
 

@@ -26,6 +26,7 @@ from crawler.errors import CrawlerError, Exit, Interrupted
 from crawler.parse.credentials import masked
 from crawler.report.log import configure, is_json
 from crawler.report.printable import printable
+from crawler.settings import load
 
 log = logging.getLogger("crawler")
 
@@ -86,10 +87,19 @@ def _answer(words: Sequence[str]) -> int:
 
 
 def _log_format(words: Sequence[str]) -> str:
-    """The format of the log as far as it is known before the settings are read."""
-    if "--log-format=json" in words or ("--log-format", "json") in pairwise(words):
-        return "json"
-    return "json" if os.environ.get("SITEMAP_CRAWLER_LOG_FORMAT") == "json" else "text"
+    """The format of the log, before the settings are read: an error in them has it, too."""
+    given: object = _value(words, "--log-format", "SITEMAP_CRAWLER_LOG_FORMAT")
+    if not given:
+        named = _value(words, "--config", "SITEMAP_CRAWLER_CONFIG")
+        given = load.log_format(Path(named) if named else load.found_file())
+    return "json" if given == "json" else "text"
+
+
+def _value(words: Sequence[str], flag: str, variable: str) -> str:
+    """The value of a flag, else of its variable; may be empty."""
+    found = [value for name, value in pairwise(words) if name == flag]
+    found += [word.partition("=")[2] for word in words if word.startswith(f"{flag}=")]
+    return found[-1] if found else os.environ.get(variable, "")
 
 
 def _lost(error: OSError) -> Exit:
@@ -131,7 +141,10 @@ def _usage(error: click.UsageError, words: Sequence[str]) -> str:
         case click.BadParameter(param=click.Argument(type=click.Choice())):
             said = error.message
         case click.NoSuchCommand(command_name=name) if near := _command(name):
-            said = f"{name!r} is no command: did you mean `{suggested(near)}`?"
+            said = f"{name!r} is no command: did you mean `{suggested(shlex.join([*near, *words[1:]]))}`?"
+        case click.NoSuchOption(option_name=name, ctx=click.Context(parent=None)) if _is_of_crawl(name):
+            rest = [word for word in words if word != "crawl"]
+            said = f"{name} is a flag of crawl: did you mean `{suggested(shlex.join(['crawl', *rest]))}`?"
         case _:
             said = " ".join(error.format_message().split())
     for jargon, plain in RANGES.items():
@@ -139,21 +152,24 @@ def _usage(error: click.UsageError, words: Sequence[str]) -> str:
     return f"{said} (See `{path} --help`.)"
 
 
-def _command(name: str) -> str:
+def _is_of_crawl(name: str) -> bool:
+    return any(name in (*param.opts, *param.secondary_opts) for param in cli.commands["crawl"].params)
+
+
+def _command(name: str) -> list[str]:
     """The command that was meant by a word that is none; empty if click is to name similar ones."""
     from crawler.app.settings_urls import meant  # noqa: PLC0415 - for errors only
     from crawler.cli.typed_url import is_path  # noqa: PLC0415
 
     if name.lower() in cli.commands:
-        return name.lower()
+        return [name.lower()]
     if name.lower() in {"help", "version"}:
-        return f"--{name.lower()}"
+        return [f"--{name.lower()}"]
     if Path(name).exists():
-        is_list = Path(name).suffix == ".txt"
-        return f"{'crawl --input' if is_list else 'validate'} {shlex.quote(name)}"
+        return ["crawl", "--input", name] if Path(name).suffix == ".txt" else ["validate", name]
     if is_path(name):
-        return f"explain {shlex.quote(name)}"
-    return f"crawl {shlex.quote(url)}" if _ADDRESS.match(url := meant(name)) else ""
+        return ["explain", name]
+    return ["crawl", url] if _ADDRESS.match(url := meant(name)) else []
 
 
 # -- streams ------------------------------------------------------------------------------------------------

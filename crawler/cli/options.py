@@ -164,20 +164,17 @@ def site_option(command: F) -> F:
     )(command)
 
 
-def format_option(*, has_csv: bool = False) -> Callable[[F], F]:
-    """A decorator that adds `--format`, with the same meaning in each command that prints.
-
-    `has_csv`: what it prints is a list.
-    """
+def format_option(command: F) -> F:
+    """A decorator that adds `--format`, with the same meaning in each command that prints."""
     return click.option(
         "--format",
         "form",
-        type=click.Choice(["text", "json", "jsonl", *(["csv"] if has_csv else [])]),
+        type=click.Choice(["text", "json", "jsonl", "csv"]),
         default="text",
         cls=SettingOption,
-        help="what is printed: text, one JSON document (json), one object a line (jsonl)"
-        f"{', or a table (csv)' if has_csv else ''} [default: text]",
-    )
+        help="what is printed: text, one JSON document (json), one object a line (jsonl), or a table (csv) "
+        "[default: text]",
+    )(command)
 
 
 def _option(key: Setting) -> Callable[[F], F]:

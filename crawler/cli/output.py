@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from crawler.report import log
+from crawler.report import log as lines
 from crawler.report.forms import as_csv
 from crawler.report.printable import printable
 from crawler.settings.sections import Log
@@ -19,6 +19,8 @@ PROGRAM: Final = "sitemap-crawler"
 COMPLETE: Final = "_SITEMAP_CRAWLER_COMPLETE"  # a variable with which a shell requests completions
 # A variable set by ./dev, which does not install the program on the PATH: the words that call it.
 CALLED_AS: Final = "_SITEMAP_CRAWLER_CALLED_AS"
+log = logging.getLogger("crawler")
+
 LABEL_WIDTH: Final = 11  # columns
 LONGEST_LINE: Final = 2_100  # characters of a text in a line: a URL is never cut
 
@@ -34,8 +36,26 @@ def show_lines(pairs: Iterable[tuple[str, str]]) -> None:
         click.echo(f"  {label:<{LABEL_WIDTH}}{printable(text, LONGEST_LINE)}")
 
 
-def show_object(facts: Mapping[str, Any], form: str, items: str = "") -> None:
-    """Prints one object; as lines (`jsonl`), first its `items`, and then what else it has."""
+def remark(words: str) -> None:
+    """Says something beside what a command prints, on stderr: as a line, or an object of the JSON log."""
+    if lines.is_json():
+        log.info(words, extra={"event": "remark", "fields": {"says": words}})
+    else:
+        click.echo(words, err=True)
+
+
+def show_object(
+    facts: Mapping[str, Any], form: str, items: str = "", fields: Iterable[str] | None = None
+) -> None:
+    """Prints one object; as lines (`jsonl`), first its `items`, and then what else it has.
+
+    As a table, the items, which have the given `fields`; without items, the object is the only row.
+    """
+    if form == "csv":
+        rows = Rows(form, facts if fields is None else fields)
+        for item in facts[items] if items else [facts]:
+            rows.add(item)
+        return
     if form == "jsonl" and items:
         click.echo("".join(f"{json.dumps(item)}\n" for item in facts[items]), nl=False)
         facts = {key: value for key, value in facts.items() if key != items}
@@ -49,15 +69,15 @@ class Rows:
     """
 
     def __init__(self, form: str, fields: Iterable[str], name: str = "") -> None:
-        self._form, self._is_document, self._name = form, form == "json", name
+        self._form, self._is_document, self._name, self._fields = form, form == "json", name, [*fields]
         self._opening = f"{{{json.dumps(name)}: [" if name else "["
         if form == "csv":
-            sys.stdout.write(as_csv.line([*fields]))
+            sys.stdout.write(as_csv.line(self._fields))
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Prints one object, which has all fields, in their order."""
+        """Prints one object. As a row it has the fields alone."""
         if self._form == "csv":
-            sys.stdout.write(as_csv.line([*row.values()]))
+            sys.stdout.write(as_csv.line([row.get(field) for field in self._fields]))
         elif self._is_document:
             sys.stdout.write(f"{self._opening}\n{json.dumps(row)}")
             self._opening = ","
@@ -77,10 +97,10 @@ class Rows:
 def say_found(file: Path) -> None:
     """Says which settings file was found, in one line of the log."""
     words = f"settings are read from {file}, found in this folder"
-    logging.getLogger("crawler").info(words, extra={"event": "settings found", "fields": {"file": str(file)}})
+    log.info(words, extra={"event": "settings found", "fields": {"file": str(file)}})
 
 
 def configure_log(chosen: Log) -> None:
     """Configures logging by the settings."""
     level = logging.ERROR if chosen.quiet else logging.DEBUG if chosen.verbose else logging.INFO
-    log.configure(chosen.log_format, level, sys.stderr)
+    lines.configure(chosen.log_format, level, sys.stderr)

@@ -13,8 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from crawler.report.formatting import duration, pace_words, waiting_words
-from crawler.report.log import log_progress, remaining_words
+from crawler.report.formatting import duration, waiting_words
+from crawler.report.log import log_progress, remaining_words, speed_words
 from crawler.report.printable import printable
 from crawler.report.stats import Stats
 
@@ -117,9 +117,7 @@ def _speed(stats: Stats) -> list[Text]:
 
 
 def _pace(stats: Stats) -> Text:
-    if stats.backing_off:
-        return Text("backing off", "yellow")
-    return Text(pace_words(stats.delay))
+    return Text(speed_words(stats), "yellow" if stats.backing_off else "")
 
 
 def _time(stats: Stats) -> list[Text]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from crawler.app.robots_line import RobotsLine, compare
 from crawler.app.settings_urls import normaliser, product_token, start_url
 from crawler.app.state import states
-from crawler.cli.output import show_lines, show_object
+from crawler.cli.output import remark, show_lines, show_object
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.cli.typed_url import is_path, over_http, url_in_state
 from crawler.engine.robots import OriginRules, ask_robots, origin_rules
@@ -70,7 +70,7 @@ async def show_permit(settings: Settings, text: str, *, form: str) -> Exit:
         click.echo(f"{word}  {printable(url, 2_100)}")
         show_lines(_permit(file, decision, product_token(settings.http.user_agent), sitemaps))
         if word == "unreachable" and (advice := over_http("robots", text, url)):
-            click.echo(advice.strip(), err=True)
+            remark(advice.strip())
     return VERDICTS[word]
 
 

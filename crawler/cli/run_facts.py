@@ -22,7 +22,7 @@ from crawler.model.note import DATE_NOTES, EXTERNAL, PUBLISHED_BY, UNRELIABLE
 from crawler.model.run import StopReason
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
-from crawler.parse.url import target
+from crawler.parse.url import Url, target
 from crawler.ports import Frontier, Record, reads
 from crawler.report.external import external_json
 from crawler.report.formatting import counted, duration
@@ -112,7 +112,7 @@ async def job_facts(job: Job, refused: PublishRefused | None, *, is_published: b
         "notes": [
             *_notes(job.doubts, refused),
             *await _shared_contents(job.frontier),
-            *await _advised_recipe(job.frontier, job.settings),
+            *await _advised_recipe(job.frontier, job.settings, job.starts),
         ],
         "published": bool(job.frontier.name) and published_by == job.frontier.name,
         "published_by": published_by,
@@ -148,13 +148,16 @@ def _notes(doubts: SiteDoubts, refused: PublishRefused | None) -> Sequence[str]:
     return doubts.notes if not doubt or is_said else (*doubts.notes, doubt)
 
 
-async def _advised_recipe(pages: Record, settings: Settings) -> Sequence[str]:
+async def _advised_recipe(pages: Record, settings: Settings, starts: Sequence[Url]) -> Sequence[str]:
     """Names the recipe that would leave out many of the listed pages, judged by some of them."""
     if settings.scope.recipe:
         return ()
     listed = (await pages.read(reads.RunBalance())).listed
     targets = [target(url) for url in await pages.read(reads.AnsweringPages(RECIPE_SAMPLE))]
-    found = [(one, one.count_unlisted(targets)) for one in map(recipe_of, NAMES)]
+    found = [
+        (one, one.count_unlisted(targets))
+        for one in [recipe_of(name).at(map(target, starts)) for name in NAMES]
+    ]
     best, count = max(found, key=lambda item: item[1])
     if count < max(FEWEST_LEFT_OUT, LEAST_LEFT_OUT * len(targets)):
         return ()

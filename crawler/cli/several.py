@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from crawler.app.sites import SiteSettings
-from crawler.cli.output import Rows
+from crawler.cli.output import Rows, remark
 from crawler.errors import CrawlerError, NoState, worst
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
@@ -38,7 +38,7 @@ def show_each(sites: Sequence[SiteSettings], show: Callable[[Settings], int], *,
             click.echo(f"{chr(10) if number else ''}{site.name}\n{words}", nl=False)
             continue
         if said and form == "csv":
-            click.echo(f"{site.name}: {printable(said, 1_000)}", err=True)
+            remark(f"{site.name}: {printable(said, 1_000)}")
         for fact in [{"error": said}] if said and form != "csv" else _objects(shown.getvalue(), form):
             rows = rows or Rows(form, ["name", *fact])
             rows.add({"name": site.name} | fact)

@@ -1,11 +1,12 @@
 """`state`: the crawls in a database, for those who operate it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
 from crawler.app import database
-from crawler.cli.output import Rows
+from crawler.cli.output import Rows, show_object
 from crawler.errors import ConfigError, Exit
 from crawler.model.run import StoredCrawl
 from crawler.report.formatting import counted, iso, second, size
@@ -22,16 +23,22 @@ def run_state(settings: Settings, what: str, name: str | None, owner: str | None
     match what:
         case "init":
             made, is_new = database.create(settings, name, owner)
-            click.echo(f"{printable(made, 200)}: {'created' if is_new else 'was there already'}.")
+            words = f"{printable(made, 200)}: {'created' if is_new else 'was there already'}."
+            _say(words, {"name": made, "created": is_new}, form)
         case "upgrade":
             upgraded = database.upgrade(settings, name)
-            click.echo(f"{counted(len(upgraded), 'crawl')} up to date.")
+            _say(f"{counted(len(upgraded), 'crawl')} up to date.", {"upgraded": upgraded}, form)
         case "drop":
             crawl = database.drop(settings, name)
-            click.echo(f"{printable(crawl.name, 200)}: dropped, {size(crawl.bytes)}.")
+            words = f"{printable(crawl.name, 200)}: dropped, {size(crawl.bytes)}."
+            _say(words, {"name": crawl.name, "bytes": crawl.bytes}, form)
         case _:
             _list(settings, database.list_crawls(settings), form)
     return Exit.OK
+
+
+def _say(words: str, facts: Mapping[str, Any], form: str) -> None:
+    click.echo(words) if form == "text" else show_object(facts, form)
 
 
 def _list(settings: Settings, crawls: Sequence[StoredCrawl], form: str) -> None:

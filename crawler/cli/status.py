@@ -60,30 +60,29 @@ def _show_one(settings: Settings, alive: float | None, form: str) -> tuple[float
 
 
 def _facts(known: Progress) -> dict[str, Any]:
-    run, balance = known.run, known.balance
-    facts: dict[str, Any] = {"run": run.number, "started": iso(run.started), "complete": run.complete}
-    facts |= {"site": known.outlook.site, "running": known.outlook.running}
-    if not run.complete:
-        facts |= {"delay": known.outlook.delay, "at_least": round(known.outlook.left)}
-    if balance:
-        facts |= {
-            "discovered": balance.discovered, "open": balance.open, "outcomes": balance.outcomes,
-            "balanced": balance.balanced,
-        }  # fmt: skip
-    facts["silent"] = None if known.silent is None else round(known.silent, 1)
-    facts["waits"] = [
-        {"host": wait.origin, "until": iso(wait.until), "pages": wait.pages}
-        for wait in (() if run.complete else known.waits)
-    ]
-    if known.members is not None:
-        facts["members"] = [
+    run, balance, members = known.run, known.balance, known.members
+    return {
+        "run": run.number,
+        "started": iso(run.started),
+        "complete": run.complete,
+        "site": known.outlook.site,
+        "running": known.outlook.running,
+        "delay": None if run.complete else known.outlook.delay,
+        "at_least": None if run.complete else round(known.outlook.left),
+        **{key: getattr(balance, key, None) for key in ("discovered", "open", "outcomes", "balanced")},
+        "silent": None if known.silent is None else round(known.silent, 1),
+        "waits": [
+            {"host": wait.origin, "until": iso(wait.until), "pages": wait.pages}
+            for wait in (() if run.complete else known.waits)
+        ],
+        "members": members and [
             {
                 "name": member.name, "state": member.state, "leads": member.leads, "alive": member.alive,
                 "silent": round(member.silent, 1), "settled": member.settled,
             }
-            for member in known.members
-        ]  # fmt: skip
-    return facts
+            for member in members
+        ],
+    }  # fmt: skip
 
 
 def _show(known: Progress, state: str) -> None:

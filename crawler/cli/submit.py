@@ -13,7 +13,7 @@ import click
 from crawler.app.publication import output_of, published_as
 from crawler.app.state import open_frontier
 from crawler.app.submission import Submitted, check, is_published, submit
-from crawler.cli.output import show_object, suggested
+from crawler.cli.output import remark, show_object, suggested
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import ConfigError, Exit, FrontierError, OutputError
 from crawler.parse import url as urls
@@ -26,6 +26,7 @@ from crawler.settings.sections import Settings
 
 KEY_BYTES: Final = 16
 ANYWHERE: Final = "https://YOUR-HOST"
+DUE: Final = ("change", "url")  # of each URL of a dry run
 HOSTS_SHOWN: Final = 5  # by name
 NOT_GOOGLE: Final = (
     "IndexNow tells Bing, Yandex, Naver, Seznam and others; Google does not take part, and no longer accepts "
@@ -45,7 +46,7 @@ async def submit_changes(settings: Settings, *, form: str, dry: bool, everything
         if why or base is None:
             why = why or "there is no run yet: crawl first"
             if form == "text":
-                click.echo(f"Nothing is submitted: {why}.", err=True)
+                remark(f"Nothing is submitted: {why}.")
             else:
                 show_object({"submitted": 0, "because": why}, form)
             return Exit.GUARD if "guard" in why else Exit.PARTIAL
@@ -61,7 +62,7 @@ async def submit_changes(settings: Settings, *, form: str, dry: bool, everything
     if form != "text":
         facts = submission_facts(submitted) | {"dry_run": dry}
         urls = [{"change": change, "url": url} for change, found in by_change.items() for url in found]
-        show_object(facts | ({"urls": urls} if dry else {}), form, "urls" if dry else "")
+        show_object(facts | ({"urls": urls} if dry else {}), form, *(("urls", DUE) if dry else ()))
     else:
         for line in result_words(submitted, settings, dry=dry):
             click.echo(line)

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from crawler.cli.output import Rows
+from crawler.cli.output import Rows, remark
 from crawler.cli.sitemap_sources import opened_sources, source_named
 from crawler.errors import Exit
 from crawler.report.formatting import counted
@@ -60,8 +60,8 @@ class _Lines:
             return
         for (place, code), count in self._shown.items():
             if self._most and count > self._most:
-                click.echo(f"{printable(place, 2_100)}: {count - self._most:,} more of {code}", err=True)
-        click.echo(_summary(totals), err=True)
+                remark(f"{printable(place, 2_100)}: {count - self._most:,} more of {code}")
+        remark(_summary(totals))
 
 
 def _summary(totals: Totals) -> str:

@@ -192,7 +192,7 @@ class Crawl:
         waits = await self.frontier.read(reads.Waits()) if batch.rests else ()
         if self.stats.waits(waits):
             first = waits[0]
-            until = datetime.fromtimestamp(first.until, UTC).isoformat(timespec="seconds")
+            until = datetime.fromtimestamp(first.until, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             fields = {"host": first.origin, "until": until, "pages": first.pages, "hosts": len(waits)}
             log.info("nothing is due; the crawl waits", extra={"fields": fields})
 

@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, Unlisted, code
-from crawler.model.phases import Phase
+from crawler.model.phases import VISITING, Phase
 from crawler.model.settlement import Settlement
 from crawler.parse.credentials import masked
 from crawler.report.formatting import duration, iso, least_words, pace_words, waiting_words
 from crawler.report.printable import printable
-from crawler.report.stats import Stats
+from crawler.report.stats import BACKING_OFF, Stats
 
 LONGEST: Final = 500  # characters of a message
 LONGEST_SITE: Final = 60  # characters
@@ -202,7 +202,7 @@ def progress_line(stats: Stats) -> str:
     """
     parts = [
         f"{stats.done:,} of {stats.known:,} known pages",
-        f"{stats.rate():,.1f}/s ({pace_words(stats.delay)})",
+        f"{stats.rate():,.1f}/s ({speed_words(stats)})",
         f"{stats.in_flight} in flight",
         f"{stats.queued:,} queued",
         f"{stats.failed:,} failed",
@@ -211,10 +211,9 @@ def progress_line(stats: Stats) -> str:
         parts.append(f"stopping ({printable(stats.stopping)})")
     elif stats.phase is not Phase.CRAWLING:
         parts.append(stats.phase)
-    elif stats.waiting:
-        parts.append(waiting_words(stats.waiting))
-    elif left := remaining_words(stats):
-        parts.append(left)
+    if stats.phase in VISITING and not stats.stopping:
+        left = waiting_words(stats.waiting) if stats.waiting else remaining_words(stats)
+        parts += [left] if left else []
     site = f"{printable(stats.site, LONGEST_SITE)}  " if stats.site else ""
     return f"{site}{duration(stats.elapsed)}  {', '.join(parts)}"
 
@@ -241,6 +240,14 @@ def progress_fields(stats: Stats) -> dict[str, Any]:
         "waits_for": stats.waiting[0].origin if stats.waiting else None,
         "waits_until": iso(stats.waiting[0].until) if stats.waiting else None,
     }
+
+
+def speed_words(stats: Stats) -> str:
+    """`at most 5 requests/s`; `backing off` while a host is spared, and for how long if that is long."""
+    left = stats.backing_off
+    if not left:
+        return pace_words(stats.delay)
+    return f"backing off for {duration(left)} more" if left > BACKING_OFF else "backing off"
 
 
 def remaining_words(stats: Stats) -> str | None:

@@ -144,9 +144,9 @@ class Stats:
         return self._clock() - self._started
 
     @property
-    def backing_off(self) -> bool:
-        """Whether a host was overloaded a moment ago."""
-        return self._clock() < self._backing_off_until
+    def backing_off(self) -> float:
+        """For how many seconds a host is still spared that was overloaded a moment ago."""
+        return max(0.0, self._backing_off_until - self._clock())
 
     def rate(self) -> float:
         """Pages settled per second, recently."""

@@ -56,7 +56,7 @@ class SiteScope(Struct, frozen=True):
         logged_in: bool = False,
     ) -> Self:
         """The scope that the settings describe. `logged_in`: logout links are filtered."""
-        recipes = [recipe_of(name) for name in chosen.recipe]
+        recipes = [recipe_of(name).at(map(urls.target, starts)) for name in chosen.recipe]
         name_of = urls.registrable if chosen.scope == "domain" else _without_www
         return cls(
             starts=tuple(starts),

@@ -7,6 +7,7 @@ similar name.
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,14 @@ def resolve(
     ):
         effective[given.key.field] = _accept(given)
     return _assemble(effective), list(effective.values())
+
+
+def log_format(file: Path | None) -> object:
+    """The format of the log that a file names, even if other settings in it are wrong."""
+    with suppress(ConfigError):
+        section = _read(file).get("log") if file else None
+        return section.get("log-format", section.get("log_format")) if isinstance(section, dict) else None
+    return None
 
 
 def found_file() -> Path | None:

@@ -4,8 +4,9 @@ Each is a file in the folder `recipes`. Its patterns count beside those of --no-
 is recognised by its first page is in the file, too.
 """
 
+import glob
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -26,6 +27,14 @@ class Recipe(NamedTuple):
     no_list: tuple[str, ...]
     exclude: tuple[str, ...]
 
+    def at(self, starts: Iterable[str]) -> "Recipe":
+        """The recipe of a site that starts at these paths: what counts at the root also counts in their
+        folders.
+        """
+        folders = {path.partition("?")[0].rpartition("/")[0] for path in starts} - {""}
+        no_list, exclude = ((*own, *_moved(own, sorted(folders))) for own in (self.no_list, self.exclude))
+        return self._replace(no_list=no_list, exclude=exclude)
+
     def is_of(self, page: bytes) -> bool:
         """Whether the system made this page. `page`: HTML in lower case."""
         named = re.compile(rf"""content\s*=\s*["']?\s*({self.generator})\b""".encode())
@@ -41,6 +50,16 @@ class Recipe(NamedTuple):
         """The first of its patterns that a path and query match, with the name of its setting."""
         flagged = [("--no-list", one) for one in self.no_list] + [("--exclude", one) for one in self.exclude]
         return next((f"{flag} {one}" for flag, one in flagged if compile_pattern(one).search(target)), None)
+
+
+def _moved(patterns: Iterable[str], folders: Iterable[str]) -> Iterator[str]:
+    """The patterns that begin at the root, in each folder."""
+    for folder in folders:
+        for pattern in patterns:
+            if pattern.startswith("re:^"):
+                yield f"re:^{re.escape(folder)}{pattern[4:]}"
+            elif pattern.startswith("/"):
+                yield glob.escape(folder) + pattern
 
 
 @cache

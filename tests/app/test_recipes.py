@@ -243,6 +243,37 @@ def test_a_recipe_works(
             file.unlink()
 
 
+@pytest.mark.parametrize(
+    ("name", "start", "left_out", "listed"),
+    [
+        ("wordpress", "/", "/de/category/a/ /en-us/tag/b/ /blog/author/me/ /index.php/2024/05/ /blog/2024/05/", "/de/hello/"),
+        ("wordpress", "/", "/?cat=3 /?m=202405 /?author=1 /?x=1&paged=2 /?tag=a /2024/05/page/2 /date/2024/", "/?p=17 /?page_id=2"),
+        ("wordpress", "/", "/hello/feed/ /feed/ /?feed=rss2 /?s=lamp /a/wp-json/wp/v2 /hello/?share=x /?rest_route=/", "/feed-the-cat/"),
+        ("wordpress", "/", "", "/news/2024/ /category-theory/ /tagged/ /2024/05/hello/ /2024-05-01/ /item?category=a"),
+        ("wordpress", "/news/", "/news/2024/ /news/category/a/ /news/tag/b/", "/news/2024/05/hello/ /about/"),
+        ("mediawiki", "/wiki/Main_Page", "/wiki/Special:Log /wiki/Benutzer:Ich /wiki/Diskussion:Katze", "/wiki/Katze"),
+        ("mediawiki", "/index.php/Main_Page", "/index.php/Special:Log /index.php/User_talk:Me", "/index.php/Cat"),
+        ("mediawiki", "/Main_Page", "/Special:Log /File:Cat.jpg /Project_talk:Cat", "/Cat /Star_Trek:_Nemesis"),
+        ("mediawiki", "/index.php?title=Main_Page", "/index.php?title=Special:Log /index.php?title=Cat&oldid=3", "/index.php?title=Cat"),
+        ("dokuwiki", "/wiki/doku.php?id=start", "/wiki/lib/exe/fetch.php?media=a /wiki/feed.php /wiki/start?do=edit", "/wiki/start"),
+        ("hugo", "/project/", "/project/tags/x/ /project/posts/page/2/", "/docs/tags/if/"),
+        ("hugo", "/", "/de/tags/x/ /zh-hans/categories/ /tag/x/", "/docs/tags/if/ /tags-and-more/"),
+        ("sphinx", "/en/latest/", "/en/latest/genindex/ /en/latest/search.html /print.html", "/printing.html /research.html /search/api.html"),
+        ("drupal", "/de", "/de/taxonomy/term/3 /de/user/login /en/search", "/de/userland /de/suche"),
+        ("shopify", "/", "/en-gb/collections/all/red /fr/cart /de/blogs/news/tagged/new", "/fr/collections/all /fr/collections/all/products/oil"),
+        ("ghost", "/blog/", "/blog/tag/a/ /blog/author/me/ /blog/page/2/", "/blog/hello/ /tag-a/"),
+    ],
+)  # fmt: skip
+def test_a_recipe_holds_where_such_sites_put_their_lists(
+    name: str, start: str, left_out: str, listed: str
+) -> None:
+    one = recipe.recipe_of(name).at([start])
+    assert [path for path in left_out.split() if one.pattern_of(path) is None] == []
+    assert [path for path in listed.split() if one.pattern_of(path)] == []
+    scope = SiteScope.of([Url(f"https://x.y{start}")], resolve(None, {}, {"recipe": (name,)})[0].scope)
+    assert (len(scope.no_list), len(scope.exclude)) == (len(one.no_list), len(one.exclude))
+
+
 def test_every_recipe_is_a_file_with_valid_patterns() -> None:
     folder = Path(recipe.__file__).parent / "recipes"
     assert {path.stem for path in folder.iterdir()} == set(recipe.NAMES)

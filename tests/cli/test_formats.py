@@ -15,8 +15,7 @@ from crawler.cli.commands import cli
 from crawler.cli.demo.site import Site
 from tests.cli.conftest import Run
 
-FORMS = ["text", "json", "jsonl"]
-TABLES = {"list", "report", "validate", "diff", "state"}  # commands that print a list
+FORMS = ["text", "json", "jsonl", "csv"]
 OF_FILES = ("crawl", "export")  # whose --format is that of the files they write
 SILENT = {"init", "demo", "completion"}
 KEY = ("--indexnow-key", "0f3c9a51d2e84b76")
@@ -44,7 +43,7 @@ def test_a_format_has_the_same_name_in_each_command(name: str) -> None:
     assert (form is None) is (name in SILENT)
     if isinstance(form, click.Option):
         assert isinstance(form.type, click.Choice)
-        assert list(form.type.choices) == [*FORMS, *(["csv"] if name in TABLES else [])]
+        assert list(form.type.choices) == FORMS
         assert (form.help or "").startswith("what is printed: text, one JSON document (json), one object")
 
 
@@ -104,6 +103,20 @@ def test_a_table_has_the_items_of_the_document(run: Run) -> None:
     assert run("validate", "sitemaps", "--format", "csv")[1] == "place,line,severity,code,says\r\n"
     rows = list(csv.DictReader(io.StringIO(run("report", "--state", "s.db", "--format", "csv")[1])))
     assert ("broken-link", f"{origin}/gone") in [(row["code"], row["url"]) for row in rows]
+
+
+def test_one_object_is_a_table_of_one_row(run: Run) -> None:
+    origin, state = crawled(run), ("--state", "s.db")
+    ones: tuple[tuple[str, ...], ...] = (("status", *state), ("explain", "/a", *state), ("robots", origin))
+    for words in (*ones, ("submit", *state, "--new-key")):
+        [document] = documents(run, *words, form="json")
+        [row] = csv.DictReader(io.StringIO(run(*words, "--format", "csv")[1], newline=""))
+        assert list(row) == list(document), words
+    table = run("submit", *state, "--dry-run", "--all", *KEY, "--format", "csv")[1]
+    assert next(iter(csv.DictReader(io.StringIO(table)))) == {"change": "added", "url": f"{origin}/"}
+    assert run("submit", *state, "--dry-run", *KEY, "--format", "csv")[1] == "change,url\r\n"
+    settings = {row["name"]: row for row in csv.DictReader(io.StringIO(run("config", "--format", "csv")[1]))}
+    assert (settings["rate"]["value"], settings["rate"]["from"]) == ("5.0", "default")
 
 
 def test_columns_of_a_table_are_those_of_its_rows(run: Run) -> None:
@@ -206,6 +219,7 @@ def test_settings_as_json_have_types_and_no_secrets(run: Run) -> None:
         (("crawl", "http://127.0.0.1:9/", "-q"), 2, "usage"),
         (("crawl", "ftp://example.com/"), 2, "usage"),
         (("crawl", "--no-such-option"), 2, "usage"),
+        (("nothing",), 2, "usage"),
     ],
 )
 def test_error_that_ends_program_is_object_of_json_log(
@@ -217,6 +231,30 @@ def test_error_that_ends_program_is_object_of_json_log(
     assert (event["event"], event["level"]) == ("failed", "error")
     assert (event["exit"], event["code"]) == (code, name)
     assert run(*words)[2].splitlines()[-1].endswith(event["error"])
+
+
+@pytest.mark.parametrize("words", [("crawl", "x.invalid"), ("status", "--nope"), ("config", "check")])
+@pytest.mark.parametrize("name", ["sitemap-crawler.toml", "named.toml", "variable.toml"])
+def test_settings_file_says_the_format_of_errors_in_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], name: str
+) -> None:
+    Path(name).write_text('[log]\nlog-format = "json"\n[pace]\nrat = 5\n')
+    named = ("--config", name) if name == "named.toml" else ()
+    if name == "variable.toml":
+        monkeypatch.setenv("SITEMAP_CRAWLER_CONFIG", name)
+    code, _, err = run(words[0], *named, *words[1:])
+    event = json.loads(err)
+    assert (code, event["event"], event["code"]) == (2, "failed", "usage")
+    assert run(*words, *named, "--log-format", "text")[2].startswith("sitemap-crawler: ")
+
+
+def test_what_is_said_beside_the_output_is_object_of_json_log(run: Run) -> None:
+    crawled(run)
+    Path("none.txt").write_text("https://a.example/none\n")
+    for words in (("validate", "sitemaps"), ("diff", "none.txt", "sitemaps")):
+        text = run(*words)[2].splitlines()
+        events = [json.loads(line) for line in run(*words, "--log-format", "json")[2].splitlines()]
+        assert [(event["event"], event["says"]) for event in events] == [("remark", line) for line in text]
 
 
 def test_bug_is_object_of_json_log_with_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

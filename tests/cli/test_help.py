@@ -1,5 +1,6 @@
 """What the program says about itself: short and long help, completions, and the command that was meant."""
 
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -120,6 +121,21 @@ def test_url_in_place_of_a_command(run: Run, typed: str, meant: str) -> None:
     code, _, err = run(typed)
     assert code == 2
     assert f"{typed!r} is no command: did you mean `sitemap-crawler {meant}`?" in err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("example.com --rate 2", "crawl example.com --rate 2"),
+        ("--rate 2 example.com", "crawl --rate 2 example.com"),
+        ("-o 'my folder' crawl example.com", "crawl -o 'my folder' example.com"),
+        ("CRAWL example.com", "crawl example.com"),
+    ],
+)
+def test_flags_stay_in_the_command_that_is_meant(run: Run, typed: str, meant: str) -> None:
+    code, _, err = run(*shlex.split(typed))
+    assert code == 2
+    assert f"did you mean `sitemap-crawler {meant}`?" in err
 
 
 @pytest.mark.parametrize(

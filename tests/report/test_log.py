@@ -265,6 +265,15 @@ def test_progress_says_what_is_waited_for_and_until_when(stats: Told) -> None:
     assert "waits" not in lines.progress_line(stats)
 
 
+@pytest.mark.parametrize("phase", [Phase.ARRIVING, Phase.SEEDING])
+def test_progress_of_every_phase_with_visits_says_what_is_waited_for(stats: Told, phase: Phase) -> None:
+    stats.phase = phase
+    stats.waits([Wait("https://a.example", 1_700_000_000, 3)])
+    assert lines.progress_line(stats).endswith(f", {phase}, waits for https://a.example until 22:13:20 UTC")
+    stats.throttled(25)
+    assert "(backing off for 25 s more)" in lines.progress_line(stats)
+
+
 def test_progress_is_a_sentence_in_text_and_fields_in_json(stats: Told) -> None:
     text = written("text")
     lines.log_progress(stats)

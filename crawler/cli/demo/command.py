@@ -11,13 +11,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from crawler.app.state import MEMORY
 from crawler.cli.crawl import crawl_site
 from crawler.cli.demo import demo_site
 from crawler.cli.interrupt import signalled
-from crawler.cli.output import suggested
+from crawler.cli.output import remark, suggested
 from crawler.cli.summary import STDOUT
 from crawler.errors import ConfigError, Exit
 from crawler.settings.after_run import Report
@@ -60,7 +58,7 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
         raise ConfigError("demo writes into a folder: leave --output out, or name one.")
     with _folder(settings, named=named) as folder, demo_site().serve() as origin:
         if not settings.log.quiet:
-            click.echo(f"A small shop is served at {origin}/ while it is crawled.", err=True)
+            remark(f"A small shop is served at {origin}/ while it is crawled.")
         code = await crawl_site(
             replace(
                 settings,
@@ -72,7 +70,7 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
             )
         )
     if not settings.log.quiet and settings.log.log_format == "text":
-        click.echo(LAST_WORDS.format(command=suggested("crawl https://example.com/")), err=True)
+        remark(LAST_WORDS.format(command=suggested("crawl https://example.com/")))
     return code
 
 
@@ -80,7 +78,7 @@ async def serve_demo(port: int) -> Exit:
     """Serves the site on a port of 127.0.0.1 until a signal. Raises `ConfigError` if it cannot be used."""
     try:
         with demo_site().serve(port=port) as origin:
-            click.echo(f"The shop is served at {origin}/ until you press Ctrl-C.", err=True)
+            remark(f"The shop is served at {origin}/ until you press Ctrl-C.")
             await signalled()
     except OSError as error:
         if error.errno not in {errno.EADDRINUSE, errno.EACCES}:

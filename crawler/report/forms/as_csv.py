@@ -4,6 +4,7 @@ Titles and URLs come from the site: a cell that begins like a formula gets a lea
 """
 
 import csv
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -54,7 +55,9 @@ def line(cells: Sequence[Any]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return cell(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else value
+    if isinstance(value, str):
+        return cell(value)
+    return value if value is None or isinstance(value, float) else json.dumps(value)
 
 
 def cell(value: str) -> str:
