@@ -37,7 +37,7 @@ BUDGETS = {
     "parse": 3800,
     "model": 1750,
     "errors": 200,
-    "settings": 1518,
+    "settings": 1530,
     "ports": 990,
     "report": 3760,
     "rules": 3530,

@@ -91,7 +91,7 @@ def _log_format(words: Sequence[str]) -> str:
     given: object = _value(words, "--log-format", "SITEMAP_CRAWLER_LOG_FORMAT")
     if not given:
         named = _value(words, "--config", "SITEMAP_CRAWLER_CONFIG")
-        given = load.log_format(Path(named) if named else load.found_file())
+        given = load.log_format(Path(named or load.FILE))
     return "json" if given == "json" else "text"
 
 

@@ -5,10 +5,12 @@ similar name.
 """
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +54,7 @@ class SiteTable:
 
 
 def resolve(
-    file: Path | None = None,
+    file: str | PathLike[str] | None = None,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
     site: SiteTable | None = None,
@@ -61,10 +63,10 @@ def resolve(
 
     `flags` maps field names (`max_depth`) to their text. `site`: over the file. Raises `ConfigError`.
     """
-    known = list(keys())
+    known, path = list(keys()), None if file is None else Path(file)
     effective = {key.field: Origin(key, key.default, "default") for key in known}
     for given in (
-        *_from_file(file, known),
+        *_from_file(path, known),
         *_from_site(site, known),
         *_from_env(environ or {}, known),
         *_from_flags(flags or {}, known),
@@ -73,18 +75,27 @@ def resolve(
     return _assemble(effective), list(effective.values())
 
 
-def log_format(file: Path | None) -> object:
-    """The format of the log that a file names, even if other settings in it are wrong."""
+def log_format(file: Path) -> object:
+    """The format of the log that a file names, if there is one, even if other settings in it are wrong."""
     with suppress(ConfigError):
-        section = _read(file).get("log") if file else None
+        section = _read(file).get("log")
         return section.get("log-format", section.get("log_format")) if isinstance(section, dict) else None
     return None
 
 
 def found_file() -> Path | None:
-    """The settings file in the working folder, if there is one."""
+    """The settings file in the working folder, if there is one.
+
+    Raises `ConfigError` if another user has put it there: settings can run commands.
+    """
     file = Path(FILE)
-    return file if file.is_file() else None
+    if not file.is_file():
+        return None
+    if os.name == "posix" and file.stat().st_uid not in {0, os.geteuid()}:
+        raise ConfigError(
+            f"{FILE} in this folder belongs to another user: to use it, name it with --config {FILE}."
+        )
+    return file
 
 
 def checked(settings: Settings) -> Settings:

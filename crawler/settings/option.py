@@ -50,15 +50,20 @@ class Section:
                 msgspec.convert(_plain(value), item.type)
             except msgspec.ValidationError:
                 name = f"Settings.{type(self).__name__.lower()}.{item.name}"
-                raise ConfigError(
-                    f"{name}: must be {_words(item.type)}, not {type(value).__name__}."
-                ) from None
+                raise ConfigError(f"{name}: must be {_words(item.type)}, not {_kind(value)}.") from None
 
 
 def _plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return fspath(value) if isinstance(value, PathLike) else value
+
+
+def _kind(value: object) -> str:
+    name = type(value).__name__
+    if not isinstance(value, list | tuple):
+        return name
+    return f"{name} of {' and '.join(sorted({type(one).__name__ for one in value}))}"
 
 
 _WORDS: Final[Mapping[Any, str]] = {

@@ -175,7 +175,8 @@ def test_a_text_in_place_of_a_tuple_is_refused(section: type[Scope], field: str)
         (Pace, "every", "24h", "must be a number or None, not str."),
         (Pace, "ignore_robots", "no", "must be True or False, not str."),
         (Http, "user_agent", None, "must be a text, not NoneType."),
-        (Http, "header", ("X: y", 5), "must be a tuple of str, as in (…,), not tuple."),
+        (Http, "header", ("X: y", 5), "must be a tuple of str, as in (…,), not tuple of int and str."),
+        (Scope, "start", (b"https://a.example/",), "must be a tuple of str, as in (…,), not tuple of bytes."),
         (Guard, "max_shrink", "20%", "must be a number, not str."),
         (crawler.Settings, "pace", None, "must be a Pace (crawler.settings)."),
         (crawler.Settings, "pace", {"rate": 5}, "must be a Pace (crawler.settings)."),
@@ -186,6 +187,15 @@ def test_value_of_another_type_is_refused_when_it_is_made(
 ) -> None:
     with pytest.raises(crawler.ConfigError, match=re.escape(f"{name}: {said}")):
         section(**{name: value})
+
+
+def test_settings_file_is_named_as_text_or_path(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("[pace]\nrate = 2\n")
+    assert crawler.resolve(str(file))[0] == crawler.resolve(file)[0]
+    assert crawler.resolve(str(file))[0].pace.rate == 2
+    with pytest.raises(crawler.ConfigError, match="cannot be read"):
+        crawler.resolve("none.toml")
 
 
 def test_path_is_a_text_and_a_list_is_a_tuple(tmp_path: Path) -> None:

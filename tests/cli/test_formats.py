@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from crawler.cli.commands import cli
 from crawler.cli.demo.site import Site
+from crawler.settings.load import FILE
 from tests.cli.conftest import Run
 
 FORMS = ["text", "json", "jsonl", "csv"]
@@ -246,6 +248,19 @@ def test_settings_file_says_the_format_of_errors_in_it(
     event = json.loads(err)
     assert (code, event["event"], event["code"]) == (2, "failed", "usage")
     assert run(*words, *named, "--log-format", "text")[2].startswith("sitemap-crawler: ")
+
+
+def test_settings_file_of_another_user_is_not_read_unless_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(FILE).write_text('[output]\npublish-command = "touch here"\n')
+    monkeypatch.setattr(os, "geteuid", lambda: Path(FILE).stat().st_uid + 1)
+    if Path(FILE).stat().st_uid == 0:
+        os.chown(FILE, 1000, 1000)
+    code, _, err = run("config")
+    assert (code, f"belongs to another user: to use it, name it with --config {FILE}" in err) == (2, True)
+    assert run("config", "--config", FILE)[0] == 0
+    assert run("completion", "bash")[0] == 0
 
 
 def test_what_is_said_beside_the_output_is_object_of_json_log(run: Run) -> None:

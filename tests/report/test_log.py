@@ -266,7 +266,7 @@ def test_progress_says_what_is_waited_for_and_until_when(stats: Told) -> None:
 
 
 @pytest.mark.parametrize("phase", [Phase.ARRIVING, Phase.SEEDING])
-def test_progress_of_every_phase_with_visits_says_what_is_waited_for(stats: Told, phase: Phase) -> None:
+def test_waiting_is_said_in_every_phase_with_visits(stats: Told, phase: Phase) -> None:
     stats.phase = phase
     stats.waits([Wait("https://a.example", 1_700_000_000, 3)])
     assert lines.progress_line(stats).endswith(f", {phase}, waits for https://a.example until 22:13:20 UTC")
