@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         StateBusy,
     )
     from crawler.model.facts import Entry, Facts, Lastmod
-    from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Unlisted, code, says
+    from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, Unlisted, code, says
     from crawler.model.reasons import Cause, Source, Why
     from crawler.model.run import StopReason
     from crawler.model.settlement import Settlement, Verdict
@@ -62,6 +62,7 @@ __all__ = [
     "Moved",
     "NoState",
     "NotSubmitted",
+    "Outcome",
     "OutputBusy",
     "OutputError",
     "Page",
@@ -95,7 +96,7 @@ _MODULES = {
     "errors": "ConfigError CrawlerError Exit FrontierError Interrupted LeadershipLost NoState NotSubmitted "
     "OutputBusy OutputError PublishRefused StartForbidden StartSilent StartUnreachable StateAway StateBusy",
     "model.facts": "Entry Facts Lastmod",
-    "model.outcome": "Failed Kept Later Listed Moved Unlisted code says",
+    "model.outcome": "Failed Kept Later Listed Moved Outcome Unlisted code says",
     "model.reasons": "Cause Source Why",
     "model.run": "StopReason",
     "model.settlement": "Settlement Verdict",

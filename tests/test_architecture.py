@@ -44,7 +44,7 @@ BUDGETS = {
     "fetch": 3650,
     "frontier": 7570,
     "sitemap": 4455,
-    "engine": 2711,
+    "engine": 2720,
     "workers": 1450,
     "app": 4700,
     "cli": 5490,

@@ -91,13 +91,13 @@ def meant(text: str) -> str:
 
 
 def with_scheme(text: str) -> str:
-    """A URL without a scheme, as people type it: http for this machine and for addresses, else https."""
+    """A URL without a scheme, as people type it: http for this machine, addresses, port 80, else https."""
     if "://" in text:
         return text
     name = re.split(r"[/?#]", text, maxsplit=1)[0].lower()
     host = name.rpartition(":")[0] if _PORT.search(name) else name
     is_local = host == "localhost" or host.endswith(".localhost") or _is_address(host)
-    return f"http{'' if is_local else 's'}://{text}"
+    return f"http{'' if is_local or name.endswith(':80') else 's'}://{text}"
 
 
 def _is_address(host: str) -> bool:

@@ -89,16 +89,16 @@ async def _repeated(settings: Settings, run: Callable[[], Awaitable[Exit]]) -> E
 
 async def _each(sites: Sequence[SiteSettings], notifiers: Sequence[Notifier], stopping: "_Stopping") -> Exit:
     """One run of each site, and a line for each at the end. An error ends that site alone."""
-    ended = list[tuple[str, Exit]]()
+    ended = list[tuple[str, Exit, int | None]]()
     for (name, settings, _), notifier in zip(sites, notifiers, strict=True):
         if received.first:
             break
         log.info("the next site", extra={"fields": {"site": name}})
-        ended.append((name, await _ended(name, settings, stopping, notifier)))
-    for name, code in ended:
-        fields = {"site": name, "exit": code.value, "code": code.name.lower()}
+        ended.append((name, await _ended(name, settings, stopping, notifier), notifier.listed))
+    for name, code, listed in ended:
+        fields = {"site": name, "exit": code.value, "code": code.name.lower(), "listed": listed}
         log.info("site ended", extra={"fields": fields})
-    return Exit(received.exit) if received.first else worst(code for _, code in ended)
+    return Exit(received.exit) if received.first else worst(code for _, code, _ in ended)
 
 
 async def _ended(name: str, settings: Settings, stopping: "_Stopping", notifier: Notifier) -> Exit:

@@ -35,6 +35,7 @@ class Notifier:
         self._settings = settings
         self._exporter = _exporter(settings, name)
         self._hook: Url | None = None  # where messages go
+        self.listed: int | None = None  # pages, when the last run ended
 
     def check(self) -> None:
         """Raises `ConfigError` if nothing could be told with these settings."""
@@ -67,6 +68,7 @@ class Notifier:
         """
         with suppress(CrawlerError):  # the first error counts
             await job.end(code)
+            self.listed = (await job.frontier.read(reads.RunBalance())).listed
             if self._exporter or self._hook:
                 found = found or await findings_of(job)
         found = found or RunFindings(is_known=False)
@@ -120,6 +122,7 @@ class Notifier:
 
     async def failed(self, error: Exception) -> None:
         """The run ended before its job was open: reports the exit code, with what the state knows."""
+        self.listed = None
         if isinstance(error, StateBusy):
             return
         start, code = self._start(), exit_of(error)

@@ -11,7 +11,7 @@ from typing import Final
 from crawler.engine.aliases import Aliases
 from crawler.errors import StartForbidden, StartSilent, StartUnreachable
 from crawler.model.note import MOVED
-from crawler.model.outcome import HTML, Failed, Listed, Moved, Unlisted
+from crawler.model.outcome import HTML, Failed, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Why
 from crawler.model.rows import UrlRecord
 from crawler.parse.publish_base import PublishBase
@@ -112,13 +112,23 @@ async def _check(pages: Record, hosts: Hosts, starts: Sequence[Url]) -> None:
             f"start the crawl there, or add --allow-host {netloc(url)}."
         )
     if isinstance(end, Unlisted) and end.why is Why.TYPE:
+        other = "name a sitemap with --seed-sitemaps" if end.detail.endswith("xml") else "URLs with --input"
         raise StartUnreachable(
-            f"{url} is {end.detail or 'no page'}, not an HTML page: give the URL of a page, "
-            "or a list of URLs with --input."
+            f"{url} is {end.detail or 'no page'}, not an HTML page: give the URL of a page, or {other}."
         )
-    reason = f"{end.cause.says}: {end.detail}" if isinstance(end, Failed) else "no page was received"
     advice = LOGIN if isinstance(end, Failed) and end.cause is Cause.FORBIDDEN else ""
-    raise StartUnreachable(f"{url}: {reason.removesuffix(': ')}.{advice}")
+    raise StartUnreachable(f"{url}: {_reason(end)}.{advice}")
+
+
+def _reason(end: Outcome | None) -> str:
+    match end:
+        case Failed(cause, detail):
+            return f"{cause.says}: {detail}".removesuffix(": ")
+        case Moved():
+            return Cause.REDIRECT_LOOP.says
+        case Unlisted(why):
+            return why.says
+    return "no page was received"
 
 
 async def _end_of(pages: Record, url: Url) -> tuple[Url, UrlRecord | None]:
@@ -128,7 +138,7 @@ async def _end_of(pages: Record, url: Url) -> tuple[Url, UrlRecord | None]:
         if record is None or not isinstance(record.outcome, Moved):
             return url, record
         url = record.outcome.to
-    return url, None
+    return url, record
 
 
 def _is_page(record: UrlRecord | None) -> bool:

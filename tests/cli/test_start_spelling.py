@@ -21,6 +21,7 @@ SPELLINGS = [
     ("shop.localhost:3000", "http://shop.localhost:3000/"),
     ("[::1]:8000", "http://[::1]:8000/"),
     ("example.com", "https://example.com/"),
+    ("example.com:80", "http://example.com/"),
     ("example.com:8080/a", "https://example.com:8080/a"),
     ("https://localhost/", "https://localhost/"),
     ("localhost.example.com", "https://localhost.example.com/"),
@@ -192,6 +193,23 @@ def test_start_page_that_is_json_is_called_that(run: Run) -> None:
         code, _, err = run("crawl", origin, *QUICK)
     assert code == 4
     assert "is application/json, not an HTML page" in err
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/sitemap.xml", "is application/xml, not an HTML page: give the URL of a page, or name a sitemap with --seed-sitemaps."),
+        ("/a", "/a: redirect loop."),
+    ],
+)  # fmt: skip
+def test_start_that_is_no_page_says_what_it_is(run: Run, path: str, said: str) -> None:
+    site = Site()
+    site.sitemap("/sitemap.xml", ["/"])
+    site.redirect("/a", "/b")
+    site.redirect("/b", "/a")
+    with site.serve() as origin:
+        code, _, err = run("crawl", f"{origin}{path}", *QUICK)
+    assert (code, said in err) == (4, True), err
 
 
 def test_init_says_that_a_server_is_down(run: Run) -> None:
