@@ -39,15 +39,15 @@ BUDGETS = {
     "errors": 200,
     "settings": 1530,
     "ports": 990,
-    "report": 3760,
+    "report": 3830,
     "rules": 3530,
     "fetch": 3650,
     "frontier": 7570,
-    "sitemap": 4455,
+    "sitemap": 4580,
     "engine": 2720,
     "workers": 1450,
     "app": 4700,
-    "cli": 5490,
+    "cli": 5650,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

@@ -4,6 +4,7 @@ An action is merged over all items that it mends: a link in the template, a page
 that holds most of the failing URLs. Pure.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -16,9 +17,11 @@ from crawler.report.report import Finding, SiteReport
 from crawler.report.url_kind import LINK_CODES
 
 MOST: Final = 20  # actions
-LARGE: Final = 0.25  # a page or a folder with this share of a finding,
-FEWEST: Final = 3  # and at least so many of its URLs, is an action of its own
+LARGE: Final = 0.25  # a link, a page or a folder with this share of a finding,
+FEWEST: Final = 3  # and at least so many of its URLs, is an action of its own,
+COMMON: Final = 10  # or a link on so many pages
 SEVERITIES: Final = tuple(Severity)
+_SENTENCE: Final = re.compile(r"(?<=\.) (?=[A-Z])")
 
 
 class Action(Struct, frozen=True):
@@ -42,24 +45,29 @@ class Action(Struct, frozen=True):
 def actions(report: SiteReport) -> Sequence[Action]:
     """At most `MOST`: errors and warnings, those that mend most first; then what is left of each finding."""
     serious = [finding for finding in report.findings if finding.code.severity is not Severity.INFO]
-    large = [*_merged(one for finding in serious for one in _in_template(finding)), *_large(report, serious)]
-    done = {code for action in large for code in action.codes if action.mends == action.of}
-    rest = [_whole(finding) for finding in serious if finding.code not in done]
+    large = [*_merged(one for finding in serious for one in _by_target(finding)), *_large(report, serious)]
+    wide = {one.code: sum(item.site_wide for item in one.items) for one in serious if one.code in LINK_CODES}
+    rest = [
+        _rest(finding, in_template=there)
+        for finding in serious
+        if (there := wide.get(finding.code, 0)) < finding.count
+    ]
     return sorted([*large, *rest], key=lambda one: (-one.mends, SEVERITIES.index(one.severity), one.text))[
         :MOST
     ]
 
 
-def _in_template(finding: Finding) -> Iterator[Action]:
-    """A link on nearly every page: one change mends them all."""
+def _by_target(finding: Finding) -> Iterator[Action]:
+    """A link on very many pages, as of a template: one change mends them all."""
     if finding.code not in LINK_CODES:
         return
     for item in finding.items:
-        if item.site_wide:
-            where = f"from the {item.place}" if item.place else "from the template"
+        if item.site_wide or (item.links >= COMMON and _is_large(item.links, finding.links)):
+            pages = "the template" if item.site_wide else counted(item.links, "page")
+            where = f"from the {item.place}" if item.place else f"from {pages}"
             text = f"Correct or remove the link to {item.url} {where}"
             if finding.code is Code.REDIRECT_LINKED:
-                text = f"Link to {item.detail} instead of {item.url} in the {item.place or 'template'}"
+                text = f"Link to {item.detail} instead of {item.url} {where.replace('from', 'in')}"
             yield Action(
                 text, item.links, finding.links, "link", [finding.code], target=item.url, place=item.place
             )
@@ -98,12 +106,15 @@ def _is_large(some: int, every: int) -> bool:
     return some >= max(FEWEST, LARGE * every)
 
 
-def _whole(finding: Finding) -> Action:
-    advice = ADVICE[finding.code].partition(". ")[0].rstrip(".")
+def _rest(finding: Finding, *, in_template: int) -> Action:
+    """What is left of a finding, beside its links in the template."""
+    advice = _SENTENCE.split(ADVICE[finding.code], maxsplit=1)[0].rstrip(".")
+    count = finding.count - in_template
     unit = "group" if finding.code in GROUPED else "URL"
     only = finding.items[0].url if finding.count == 1 and finding.items else None
-    text = f"{finding.code.heading}: {advice[0].lower()}{advice[1:]}"
-    return Action(text, finding.count, finding.count, unit, [finding.code], target=only)
+    at = f" ({only})" if only else ""
+    text = f"{finding.code.heading}{at}: {advice[0].lower()}{advice[1:]}"
+    return Action(text, count, finding.count, unit, [finding.code], target=only)
 
 
 def words(action: Action) -> str:

@@ -1,6 +1,7 @@
 """Formats values for people, in reports, logs and commands: counts with their noun, sizes, times and URLs."""
 
 import math
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -13,6 +14,7 @@ from crawler.report.printable import printable
 
 LONGEST_ORIGIN: Final = 60  # characters
 SIZES: Final = ("kB", "MB", "GB", "TB")
+_ESCAPES: Final = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")  # of bytes beyond ASCII
 DURATIONS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -97,6 +99,18 @@ def iso(at: float | datetime | None) -> str | None:
 def short(url: str, site: str) -> str:
     """The path alone for URLs of the origin `site`, the whole URL otherwise."""
     return url[len(site) :] if url.startswith(f"{site}/") else url
+
+
+def readable(url: str) -> str:
+    """A URL with the letters that its escapes stand for: `/straße` for `/stra%C3%9Fe`; not those of ASCII."""
+    return _ESCAPES.sub(_unescaped, url) if "%" in url else url
+
+
+def _unescaped(escapes: re.Match[str]) -> str:
+    try:
+        return bytes.fromhex(escapes[0].replace("%", "")).decode()
+    except UnicodeDecodeError:
+        return escapes[0]
 
 
 def shortened(text: str, site: str) -> str:

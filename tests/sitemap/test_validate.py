@@ -89,6 +89,60 @@ def test_valid_files_have_no_findings(body: str) -> None:
     assert codes(body) == []
 
 
+RSS = "<rss version='2.0'><channel><link>https://example.com/</link>\n<item>{}</item></channel></rss>"
+ATOM = "<feed xmlns='http://www.w3.org/2005/Atom'><link href='https://other.example/'/>\n<entry>{}</entry></feed>"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (RSS.format("<link>https://example.com/a</link><pubDate>Mon, 05 Jan 2026 10:00:00 GMT</pubDate>"), []),
+        (RSS.format("<guid>https://example.com/a</guid>"), []),
+        (RSS.format("<guid isPermaLink='false'>7</guid>"), ["feed-link"]),
+        (RSS.format("<title>no link</title>"), ["feed-link"]),
+        (RSS.format("<link>https://example.com/a</link><pubDate>yesterday</pubDate>"), ["feed-date"]),
+        (RSS.format("<link>https://example.com/a</link><pubDate>Fri, 01 Jan 2100 00:00:00 GMT</pubDate>"), ["lastmod-future"]),
+        (RSS.format("<link>https://other.example/a</link>"), ["loc-host"]),
+        (ATOM.format("<link rel='edit' href='/x'/><link href='https://example.com/a'/><updated>2026-01-05</updated>"), []),
+        (ATOM.format("<link href='https://example.com/a'/><updated>5 January</updated>"), ["lastmod-form"]),
+        (ATOM.format("<link rel='self' href='https://example.com/a'/>"), ["feed-link"]),
+        (ATOM.format("<link href='https://example.com/a'/><content><p>any markup</p></content>"), []),
+        ("<feed><entry/></feed>", ["root"]),
+    ],
+)  # fmt: skip
+def test_feeds_are_sitemaps_by_the_protocol(body: str, found: list[str]) -> None:
+    assert [code for code, _ in codes(body)] == found
+
+
+@pytest.mark.parametrize(
+    ("dates", "found"),
+    [
+        (["2024-01-01"] * 9, []),
+        (["2024-01-01"] * 10, [("lastmod-uniform", 0)]),
+        (["2024-01-01"] * 9 + ["2024-01-02"], []),
+        (["2024-01-01"] * 10 + [""], []),
+        (["2024-01-02"] + ["2024-01-01"] * 10, []),
+    ],
+)
+def test_one_date_on_every_url_is_an_info(dates: list[str], found: list[tuple[str, int]]) -> None:
+    for space in ("", "\n"):  # read by the parser, and without it
+        entries = space.join(
+            f"<url><loc>https://example.com/{number}</loc>{f'<lastmod>{date}</lastmod>' if date else ''}</url>"
+            for number, date in enumerate(dates)
+        )
+        assert codes(f"<urlset {NS}>\n{entries}\n</urlset>") == found
+
+
+def test_urls_of_a_file_share_scheme_and_host() -> None:
+    urls = [
+        "https://example.com/1",
+        "http://example.com/2",
+        "https://www.example.com/3",
+        "https://example.com/4",
+    ]
+    assert codes("\n".join(urls), home=None) == [("loc-host", 2), ("loc-host", 3)]
+
+
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
@@ -443,7 +497,9 @@ def test_findings_as_json(run: Run, tmp_path: Path) -> None:
         "place": "s.xml", "line": 2, "severity": "error", "code": "loc-invalid",
         "says": "is not an absolute http(s) URL: x[31m",
     }  # fmt: skip
-    assert totals == {"totals": {"files": 1, "sitemaps": 0, "urls": 1, "errors": 1, "warnings": 0}}
+    assert totals == {
+        "totals": {"files": 1, "sitemaps": 0, "urls": 1, "errors": 1, "warnings": 0, "infos": 0}
+    }
 
 
 def test_many_findings_of_one_kind_are_only_counted(run: Run, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ written.
 """
 
 import hashlib
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -15,9 +16,22 @@ from typing import Any, Final
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from crawler.model.rows import RunRow
 from crawler.parse.credentials import masked
+from crawler.report.actions import actions
+from crawler.report.actions import words as action_words
+from crawler.report.advice import ADVICE
 from crawler.report.catalogue import GROUPED, Code
-from crawler.report.formatting import counted, duration, minute, outcome_words, short, shortened, size
+from crawler.report.formatting import (
+    counted,
+    duration,
+    minute,
+    outcome_words,
+    readable,
+    short,
+    shortened,
+    size,
+)
 from crawler.report.forms import svg
 from crawler.report.forms.as_text import UNFINISHED, difference, external, measure, no_findings
 from crawler.report.overview import ELSEWHERE, Folder
@@ -30,9 +44,12 @@ FEWER: Final = (100, 40, 15, 5, 1)  # rows per table, tried in turn until the fi
 SHOWN: Final = 120  # characters of a URL or a detail
 SENTENCE: Final = 2_000  # characters of what the guard said
 TITLE: Final = 400  # characters of a tooltip
+_WEB: Final = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?=[/?]|$)")
+# What RFC 3986 does not allow after the host, and browsers accept.
+_UNSPELLED: Final = re.compile(r"%(?![0-9A-Fa-f]{2})|[^!#$%&'()*+,./0-9:;=?@A-Z_a-z~-]")
 LONGEST_LINK: Final = 2_100  # characters; a longer URL is not made a link
-DOCS: Final = "https://github.com/sitemap-crawler/sitemap-crawler/blob/main/docs/use/report.md"
 RUNS: Final = 30  # most runs to show
+TREND: Final = 5  # runs in the head
 KINDS: Final = (
     ("listed", "Listed"),
     ("kept", "Kept"),
@@ -74,18 +91,23 @@ def _environment(site: str) -> Environment:
     env = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
     def path(url: str) -> str:
-        return printable(short(masked(url), site), SHOWN)
+        return printable(readable(short(masked(url), site)), SHOWN)
 
     def href(url: str) -> str:
         """The target of a link; empty if the URL must not be a link."""
-        is_web = url.startswith(("http://", "https://")) and url.isascii() and url.isprintable()
-        return url if is_web and len(url) <= LONGEST_LINK and masked(url) == url else ""
+        web = _WEB.match(url) if url.isascii() and url.isprintable() else None
+        if web is None or len(url) > LONGEST_LINK or masked(url) != url:
+            return ""
+        home = web[0]
+        return home + _UNSPELLED.sub(lambda found: f"%{ord(found[0]):02X}", url[len(home) :])
 
     env.filters |= {
         "path": path,
         "href": href,
         "full": lambda url: printable(masked(url), TITLE),
-        "text": lambda text: printable(shortened(masked(str(text)), site), SHOWN),
+        "readable": lambda text: printable(readable(masked(text)), TITLE),
+        "text": lambda text: printable(readable(shortened(masked(str(text)), site)), SHOWN),
+        "words": lambda text: printable(readable(shortened(masked(text), site)), TITLE),
         "sentence": lambda text: printable(masked(text), SENTENCE),
         "number": lambda value: "-" if value is None else f"{value:,}",
         "counted": counted,
@@ -100,11 +122,22 @@ def _environment(site: str) -> Environment:
 
 def _context(report: SiteReport) -> Mapping[str, Any]:
     known, by_code = report.known, {finding.code.value: finding for finding in report.findings}
+    mended = [(code, report.changes.mended[code]) for code in Code if code in report.changes.mended]
     return {
         "report": report,
         "known": known,
         "run": known.run,
         "findings": by_code,
+        "actions": actions(report),
+        "action_words": action_words,
+        "advice": ADVICE,
+        "counts": report.counts,
+        "mended": mended,
+        "published": known.published,
+        "state": _state(known.run),
+        "balance": _balance(report),
+        "trend": _trend(known.runs),
+        "ranges": _ranges(known.runs),
         "measure": measure,
         "grouped": {code.value for code in GROUPED},
         "difference": difference(report) if report.changes.since is not None else None,
@@ -114,7 +147,6 @@ def _context(report: SiteReport) -> Mapping[str, Any]:
         "external": external(report),
         "unfinished": UNFINISHED,
         "nothing": no_findings(report),
-        "docs": DOCS,
         "policy": Markup(policy()),  # noqa: S704 - our own words, with quotes
         "style": Markup(_file("style.css")),  # noqa: S704 - our own file
         "script": Markup(_file("filter.js")),  # noqa: S704 - our own file
@@ -160,20 +192,63 @@ def _outcomes(outcomes: Mapping[str, int]) -> Sequence[tuple[str, Sequence[tuple
 
 def _charts(report: SiteReport) -> Mapping[str, Markup]:
     """The charts for which there is data. Their labels are escaped in `svg`."""
-    runs = list(report.known.runs)[-RUNS:]
-    lines: dict[str, list[float | None]] = {
-        "listed": [run.listed for run in runs],
-        "failed": [run.counted("failed") for run in runs],
-        "seconds": [run.seconds for run in runs],
-    }
+    folders = _folders(report.folders)
     charts = {
         "balance": svg.stacked(_balance(report), "Every URL of the site by outcome"),
-        "folders": svg.treemap(_folders(report.folders), "Folders by the number of known URLs"),
+        "folders": svg.treemap(folders, "Folders by the number of known URLs", css="wide-only"),
+        "folders_phone": svg.treemap(
+            folders[:12],
+            "The largest folders by the number of known URLs",
+            svg.Box(0, 0, 360, 300),
+            "phone-only",
+        ),
     }
-    for name, values in lines.items():
-        if sum(value is not None for value in values) > 1:
-            charts[name] = svg.line(values, f"{name} over the last {len(runs)} runs")
+    for name, values in _lines(report.known.runs).items():
+        known = [value for value in values if value is not None]
+        if len(known) > 1 and min(known) < max(known):  # words say it better otherwise
+            charts[name] = svg.line(values, f"{name} over the last {len(values)} runs")
     return {name: Markup(chart) for name, chart in charts.items()}  # noqa: S704 - escaped where it is made
+
+
+def _lines(runs: Sequence[RunRow]) -> Mapping[str, Sequence[float | None]]:
+    """What is shown over the last runs."""
+    last = list(runs)[-RUNS:]
+    return {
+        "listed": [run.listed for run in last],
+        "failed": [run.counted("failed") for run in last],
+        "seconds": [None if run.seconds is None else round(run.seconds) for run in last],
+    }
+
+
+def _ranges(runs: Sequence[RunRow]) -> Mapping[str, str]:
+    """The same in words, for small screens and readers of text."""
+    words: dict[str, str] = {}
+    for name, values in _lines(runs).items():
+        known = [value for value in values if value is not None]
+        if len(known) > 1:
+            least, most = min(known), max(known)
+            span = (
+                f"{least:,} in each of" if least == most else f"{known[-1]:,} now, {least:,} to {most:,} in"
+            )
+            words[name] = f"{span} the last {len(known)} runs"
+    return words
+
+
+def _trend(runs: Sequence[RunRow]) -> str:
+    """How many URLs the last runs listed and how many failed, the newest last."""
+    last = [run for run in runs if run.outcomes is not None and run.complete][-TREND:]
+    if len(last) < 2:
+        return ""
+    listed = " → ".join(f"{run.counted('listed') or 0:,}" for run in last)
+    failed = " → ".join(f"{run.counted('failed') or 0:,}" for run in last)
+    return f"The last {len(last)} runs: listed {listed}; failed {failed}."
+
+
+def _state(run: RunRow) -> str:
+    """Whether the run is what stands published."""
+    if run.publication:
+        return "published"
+    return "not published" if run.complete else "not complete"
 
 
 def _balance(report: SiteReport) -> list[svg.ChartPart]:

@@ -32,31 +32,29 @@ class Box(NamedTuple):
     height: float
 
 
+ROOM: Final = Box(0, 0, WIDTH, 320)  # of a treemap
+
+
 def stacked(parts: Sequence[ChartPart], title: str, height: int = 34) -> str:
-    """One bar of all parts, each as wide as its share; the number is left out where it does not fit."""
+    """One bar of all parts, each as wide as its share, without text: it is as high on a small screen."""
     whole = sum(part.value for part in parts) or 1
     gaps, x, inner = 2 * (len(parts) - 1), 0.0, list[str]()
     for part in parts:
         width = max(2.0, (WIDTH - gaps) * part.value / whole)
         box = Box(x, 0, min(width, WIDTH - x), height)
-        inner.append(_filled(box, part, f"{part.label}: {part.value:,}", _one_line(part, box)))
+        inner.append(_filled(box, part, f"{part.label}: {part.value:,}", ()))
         x += width + 2
-    return _svg(WIDTH, height, title, inner)
+    return _svg(Box(0, 0, WIDTH, height), title, inner, "bar", ' preserveAspectRatio="none"')
 
 
-def treemap(parts: Sequence[ChartPart], title: str, height: int = 320) -> str:
+def treemap(parts: Sequence[ChartPart], title: str, room: Box = ROOM, css: str = "") -> str:
     """A rectangle for each part, the largest first: its area is the share, its shape nearly square."""
     shown = [part for part in parts if part.value > 0]
-    boxes = squarified([part.value for part in shown], Box(0, 0, WIDTH, height))
-    return _svg(
-        WIDTH,
-        height,
-        title,
-        [
-            _filled(box, part, part.note, _two_lines(part, box))
-            for box, part in zip(boxes, shown, strict=True)
-        ],
-    )
+    boxes = squarified([part.value for part in shown], room)
+    inner = [
+        _filled(box, part, part.note, _two_lines(part, box)) for box, part in zip(boxes, shown, strict=True)
+    ]
+    return _svg(room, title, inner, css)
 
 
 def line(values: Sequence[float | None], title: str, width: int = 300, height: int = 70) -> str:
@@ -70,7 +68,7 @@ def line(values: Sequence[float | None], title: str, width: int = 300, height: i
     ]
     inner = [f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in run)}"/>' for run in _runs(points)]
     inner += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' for x, y in filter(None, points)]
-    return _svg(width, height, title, inner, "line")
+    return _svg(Box(0, 0, width, height), title, inner, "line")
 
 
 def squarified(values: Sequence[float], room: Box) -> list[Box]:
@@ -125,12 +123,6 @@ def _filled(box: Box, part: ChartPart, tip: str, lines: Sequence[str]) -> str:
     return f"<g><title>{escape(tip)}</title>{rect}{words}</g>"
 
 
-def _one_line(part: ChartPart, box: Box) -> Sequence[str]:
-    """The label and the number, or only the number, or nothing, as space permits."""
-    texts = (f"{part.label} {part.value:,}", f"{part.value:,}")
-    return [text for text in texts if CHARACTER * len(text) + 10 < box.width][:1]
-
-
 def _two_lines(part: ChartPart, box: Box) -> Sequence[str]:
     """The label, shortened if necessary, and the number; nothing if there is too little space."""
     room = int((box.width - 10) / CHARACTER)
@@ -152,7 +144,8 @@ def _runs(points: Sequence[tuple[float, float] | None]) -> Iterator[list[tuple[f
             run.append(point)
 
 
-def _svg(width: int, height: int, title: str, inner: Sequence[str], css: str = "") -> str:
+def _svg(room: Box, title: str, inner: Sequence[str], css: str = "", more: str = "") -> str:
     name = f' class="{css}"' if css else ""
-    head = f'<svg{name} viewBox="0 0 {width} {height}" role="img"><title>{escape(title)}</title>'
+    size = f"0 0 {room.width:g} {room.height:g}"
+    head = f'<svg{name} viewBox="{size}"{more} role="img"><title>{escape(title)}</title>'
     return f"{head}{''.join(inner)}</svg>"

@@ -41,6 +41,10 @@ class Receiver(Protocol):
         """Counts an entry."""
         ...
 
+    def date(self, text: str) -> None:
+        """Notes the date of an entry."""
+        ...
+
 
 @dataclass
 class SitemapEntry:

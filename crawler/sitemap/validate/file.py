@@ -20,6 +20,7 @@ from crawler.sitemap.validate.findings import FaultCode, SitemapFinding, finding
 from crawler.sitemap.validate.xml import LONGEST_CONTENT, Ended, XmlCheck
 
 SEEN: Final = 1_000_000  # URLs remembered to find duplicates
+FEWEST_DATED: Final = 10  # entries that may have one date by chance
 WAITING: Final = 500_000  # links that may wait for their return link
 MOST_BYTES_READ: Final = 4 * MAX_BYTES  # bytes read of a too large file, to report its other faults
 
@@ -90,6 +91,7 @@ class Check:
         self.kind = ""
         self.is_web_page = False
         self.entries = self.size = 0
+        self._date, self._dated = "", 0  # the first one, and the entries that have it
         self.children: list[str] = []
         self._out: list[SitemapFinding] = []
 
@@ -107,6 +109,8 @@ class Check:
             self.add(FaultCode.TOO_LARGE, 0)
         if self.kind and not self.entries:
             self.add(FaultCode.EMPTY, 0)
+        if self._dated == self.entries >= FEWEST_DATED and self.kind != "index":
+            self.add(FaultCode.LASTMOD_UNIFORM, 0, self._date)
         yield from self._flush()
 
     # -- bytes --------------------------------------------------------------------------------------------
@@ -188,6 +192,7 @@ class Check:
         loc, lastmod = found
         self.loc(loc, number)
         if lastmod is not None:
+            self.date(lastmod)
             self.add_all(values.check_lastmod(lastmod, self._now), number)
 
     def _xml(self, head: bytes, chunks: Iterator[bytes]) -> Iterator[SitemapFinding]:
@@ -219,7 +224,7 @@ class Check:
         if self._home is None:
             if self._first is None:
                 self._first, self._prefix = loc, values.site_of(loc)
-            if not values.same_host(loc, self._first):
+            if not values.same_site(loc, self._first):
                 self.add(FaultCode.LOC_HOST, line, loc)
 
     def versions(self, loc: str, versions: Collection[str], line: int) -> None:
@@ -232,6 +237,12 @@ class Check:
         self.entries += 1
         if self.entries == MAX_ENTRIES + 1 and self.kind != "json":  # JSON lines are not part of the protocol
             self.add(FaultCode.TOO_MANY, line)
+
+    def date(self, text: str) -> None:
+        if text == self._date:
+            self._dated += 1
+        elif not self._dated:
+            self._date, self._dated = text, 1
 
     def add_all(self, faults: Iterable[values.Fault], line: int) -> None:
         for code, details in faults:

@@ -1,7 +1,7 @@
 """The findings of the validator: an enum of codes, each with a severity and a sentence.
 
 An error violates the protocol or prevents search engines from reading the file. A warning is allowed or
-tolerated by most, but probably a mistake.
+tolerated by most, but probably a mistake. An info changes no exit code.
 """
 
 from typing import Any
@@ -40,13 +40,16 @@ class FaultCode(Reason):
     LOC_INVALID = "loc-invalid", "is not an absolute http(s) URL: {}"
     LOC_SPELLING = "loc-spelling", "contains characters that RFC 3986 does not allow: {}"
     LOC_FRAGMENT = "loc-fragment", "has a fragment, which does not identify a page of its own: {}"
-    LOC_HOST = "loc-host", "is on another host than the sitemap: {}"
+    LOC_HOST = "loc-host", "is on another host than the sitemap, or has another scheme: {}"
     LOC_FOLDER = "loc-folder", "is outside the folder of the sitemap: {}"
     DUPLICATE = "duplicate", "is already in the sitemap: {}"
     LASTMOD_FORM = "lastmod-form", "is not a W3C datetime: {}"
     LASTMOD_FUTURE = "lastmod-future", "is in the future: {}"
+    LASTMOD_UNIFORM = "lastmod-uniform", "every URL has the same date, so that search engines ignore it: {}"
     CHANGEFREQ = "changefreq", "is not a valid changefreq: {}"
     PRIORITY = "priority", "is not a priority between 0.0 and 1.0: {}"
+    FEED_LINK = "feed-link", "an item has no link"
+    FEED_DATE = "feed-date", "is not a date of RSS (RFC 822): {}"
     INDEX_NESTED = "index-nested", "an index contains another index"
     INDEX_LOOP = "index-loop", "is listed twice: {}"
     CHILD_ELSEWHERE = "child-elsewhere", "was not checked: {}"
@@ -71,6 +74,9 @@ WARNINGS = frozenset({
 })  # fmt: skip
 
 
+INFOS = frozenset({FaultCode.LASTMOD_UNIFORM})
+
+
 class SitemapFinding(Struct, frozen=True):
     """A fault, and where it is."""
 
@@ -81,8 +87,8 @@ class SitemapFinding(Struct, frozen=True):
 
     @property
     def severity(self) -> str:
-        """`error` or `warning`."""
-        return "warning" if self.code in WARNINGS else "error"
+        """`error`, `warning` or `info`."""
+        return "warning" if self.code in WARNINGS else "info" if self.code in INFOS else "error"
 
 
 def finding(place: str, line: int, code: FaultCode, *details: Any) -> SitemapFinding:

@@ -27,6 +27,7 @@ class Totals:
     urls: int = 0
     errors: int = 0
     warnings: int = 0
+    infos: int = 0
 
 
 @dataclass
@@ -100,8 +101,10 @@ class Validation:
     def _counted(self, found: SitemapFinding) -> SitemapFinding:
         if found.severity == "error":
             self.totals.errors += 1
-        else:
+        elif found.severity == "warning":
             self.totals.warnings += 1
+        else:
+            self.totals.infos += 1
         return found
 
 

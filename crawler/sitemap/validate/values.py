@@ -14,7 +14,7 @@ from msgspec import Struct
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
 from crawler.parse import languages
 from crawler.parse.dates import read_w3c
-from crawler.parse.url import host, join, origin
+from crawler.parse.url import join, origin
 from crawler.sitemap.validate.findings import FaultCode
 
 FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
@@ -64,10 +64,12 @@ def site_of(loc: str) -> str:
     return site if loc.startswith(site) else ""
 
 
-def same_host(loc: str, home: str) -> bool:
-    """Whether two URLs are on the same host. True for what is no URL, which is a finding of its own."""
+def same_site(loc: str, home: str) -> bool:
+    """Whether two URLs have the same scheme and host. True for what is no URL, a finding of its own."""
     url, other = join(None, loc), join(None, home)
-    return url is None or other is None or "//" not in url or "//" not in other or host(url) == host(other)
+    return (
+        url is None or other is None or "//" not in url or "//" not in other or origin(url) == origin(other)
+    )
 
 
 def check_lastmod(text: str, now: datetime) -> Iterator[Fault]:

@@ -11,8 +11,9 @@ from typing import Final
 from xml.parsers import expat
 
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC, NAMESPACE
-from crawler.sitemap.validate import values
+from crawler.sitemap.validate import feeds, values
 from crawler.sitemap.validate.extensions import ExtensionCheck, Receiver, SitemapEntry
+from crawler.sitemap.validate.feeds import FeedCheck
 from crawler.sitemap.validate.findings import FaultCode
 
 LONGEST_CONTENT: Final = 100_000  # characters of one field that are kept
@@ -53,6 +54,7 @@ class XmlCheck:
         self._space = NAMESPACE  # the namespace that counts as that of sitemaps in this file
         self._entry: SitemapEntry | None = None
         self._extensions = ExtensionCheck(report)
+        self._feed: FeedCheck | None = None  # None: no feed
         self._prefixes: dict[str | None, str] = {}  # namespaces that the root element declares
         self._origins: set[bytes] = set()  # valid ones of images
         self._text: list[str] = []
@@ -124,8 +126,10 @@ class XmlCheck:
                 break
             report.count(line)
             report.loc(loc.decode("ascii"), line)
-            if date is not None and not values.is_plainly_past(text := date.decode("ascii"), now):
-                report.add_all(values.check_lastmod(text, now), line)
+            if date is not None:
+                report.date(text := date.decode("ascii"))
+                if not values.is_plainly_past(text, now):
+                    report.add_all(values.check_lastmod(text, now), line)
             at, line = found.end(), line + 1
         self._skipped += line - self._line
         return at
@@ -204,6 +208,10 @@ class XmlCheck:
         line = self._line
         depth = len(self._path)
         self._path.append(local)
+        if self._feed:
+            self._text, self._chars = [], 0
+            self._feed.start(depth, local, attributes, line)
+            return
         if self._misplaced_at:
             return
         self._stray(line)
@@ -225,6 +233,9 @@ class XmlCheck:
         line = self._line
         self._path.pop()
         depth = len(self._path)
+        if self._feed:
+            self._feed.end(depth, local, text.strip(), line)
+            return
         if self._misplaced_at:
             self._misplaced_at = 0 if depth < self._misplaced_at else self._misplaced_at
             return
@@ -249,6 +260,9 @@ class XmlCheck:
             self._report.add(FaultCode.TEXT, line, text.strip())
 
     def _root(self, space: str, local: str, line: int) -> None:
+        if local in feeds.ROOTS and (space == feeds.ATOM) == (local == "feed"):
+            self._report.kind, self._feed = "feed", FeedCheck(self._report, self._now)
+            return
         if local not in ROOTS:
             self._report.add(FaultCode.ROOT, line, local)
             raise Ended
@@ -290,6 +304,7 @@ class XmlCheck:
                 if self._entry:
                     self._entry.loc = text.strip()
             case "lastmod":
+                self._report.date(text.strip())
                 self._report.add_all(values.check_lastmod(text.strip(), self._now), line)
             case "changefreq":
                 self._report.add_all(values.check_changefreq(text.strip()), line)

@@ -1,7 +1,8 @@
 "use strict";
 for (const box of document.querySelectorAll("input[data-for]")) {
-  const rows = document.querySelectorAll("#" + box.dataset.for + " tbody tr");
-  box.parentElement.hidden = false;
+  const rows = document.querySelectorAll("#" + box.dataset.for + " > tbody > tr");
+  const line = box.closest(".filter");
+  line.hidden = false;
   box.addEventListener("input", () => {
     const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
@@ -10,9 +11,34 @@ for (const box of document.querySelectorAll("input[data-for]")) {
       row.hidden = !words.every((word) => text.includes(word));
       shown += !row.hidden;
     }
-    box.nextElementSibling.textContent = words.length ? shown + " of " + rows.length : "";
+    line.lastElementChild.textContent = words.length ? shown + " of " + rows.length : "";
   });
 }
-addEventListener("beforeprint", () => {
-  for (const fold of document.querySelectorAll("details")) fold.open = true;
-});
+const order = new Intl.Collator(undefined, { numeric: true }).compare;
+for (const table of document.querySelectorAll("table")) {
+  const body = table.tBodies[0];
+  if (body.rows.length < 2) continue;
+  for (const head of table.tHead.querySelectorAll("th")) {
+    const button = document.createElement("button");
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const sign = head.ariaSort === "ascending" ? -1 : 1;
+      for (const other of table.tHead.querySelectorAll("th")) other.ariaSort = null;
+      head.ariaSort = sign > 0 ? "ascending" : "descending";
+      const value = (row) => {
+        const cell = row.cells[head.cellIndex];
+        return cell.dataset.sort ?? cell.textContent.replace(/(\d),(?=\d{3})/g, "$1");
+      };
+      body.append(...[...body.rows].sort((one, two) => sign * order(value(one), value(two))));
+    });
+  }
+}
+const unfold = () => {
+  let at = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const inside = at && at.querySelector(":scope > details");
+  if (inside) inside.open = true;
+  for (; at; at = at.parentElement) if (at.localName === "details") at.open = true;
+};
+addEventListener("hashchange", unfold);
+unfold();

