@@ -98,6 +98,7 @@ def init(url: str | None, **params: Any) -> int:
     "demo",
     "demo --output /tmp/lanterns",
     "demo --serve 8000",
+    "demo --faults --output /tmp/tidewater",
 ))  # fmt: skip
 @settings_options("log")
 @click.option(
@@ -108,7 +109,11 @@ def init(url: str | None, **params: Any) -> int:
     "--serve", metavar="PORT", type=click.IntRange(1, 65_535), cls=SettingOption,
     help="only serve the website on this port of 127.0.0.1 until interrupted",
 )  # fmt: skip
-def demo(serve: int | None, **params: Any) -> int:
+@click.option(
+    "--faults", is_flag=True, cls=SettingOption,
+    help="another website, which has nearly every fault that a report tells",
+)  # fmt: skip
+def demo(serve: int | None, faults: bool, **params: Any) -> int:
     """Crawl a small built-in website and show the result.
 
     Serves it on this machine, needs no network, and writes only to --output (by default a temporary folder).
@@ -118,8 +123,9 @@ def demo(serve: int | None, **params: Any) -> int:
     if serve is not None and params["output"]:
         raise click.UsageError("--serve writes nothing: leave out --output.")
     if serve is not None:
-        return event_loop.run(lambda: serve_demo(serve))
-    return event_loop.run(lambda: crawl_demo(read_given(params), named="output" in typed(params)))
+        return event_loop.run(lambda: serve_demo(serve, faults=faults))
+    given = typed(params)
+    return event_loop.run(lambda: crawl_demo(read_given(params), named="output" in given, faults=faults))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from crawler.app.state import MEMORY
 from crawler.cli.crawl import crawl_site
-from crawler.cli.demo import demo_site
+from crawler.cli.demo import demo_site, faults_site
 from crawler.cli.interrupt import signalled
 from crawler.cli.output import remark, suggested
 from crawler.cli.summary import STDOUT
@@ -22,9 +22,11 @@ from crawler.settings.after_run import Report
 from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
 
-PUBLIC = "https://lanterns.example"  # --publish-base: the port on loopback differs in each run
+# --publish-base: the port on loopback differs in each run.
+PUBLIC = {False: "https://lanterns.example", True: "https://tidewater.example"}
+NAME = {False: "A small shop", True: "The site of a town, with many faults,"}
 LAST_WORDS = """\
-That was the demo: for each line above there is an example page in the shop. Now crawl a site of your own:
+That was the demo: for each line above there is an example page in the site. Now crawl a site of your own:
   {command}
 """
 RATE = 40.0  # requests per second: slow enough to watch, fast enough to wait for
@@ -52,19 +54,20 @@ def _report(settings: Settings, folder: str, *, named: bool) -> tuple[str, ...]:
     return (str(Path(folder) / "report.html"),)
 
 
-async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
-    """Serves the site and crawls it. `named`: --output was given."""
+async def crawl_demo(settings: Settings, *, named: bool, faults: bool) -> Exit:
+    """Serves the site and crawls it. `named`: --output was given; `faults`: that with the faults."""
     if is_object_url(settings.output.output):
         raise ConfigError("demo writes into a folder: leave --output out, or name one.")
-    with _folder(settings, named=named) as folder, demo_site().serve() as origin:
+    site = faults_site() if faults else demo_site()
+    with _folder(settings, named=named) as folder, site.serve() as origin:
         if not settings.log.quiet:
-            remark(f"A small shop is served at {origin}/ while it is crawled.")
+            remark(f"{NAME[faults]} is served at {origin}/ while it is crawled.")
         code = await crawl_site(
             replace(
                 settings,
                 scope=replace(settings.scope, start=(origin + "/",)),
                 pace=replace(settings.pace, rate=RATE, every=None),
-                output=replace(settings.output, output=folder, publish_base=PUBLIC),
+                output=replace(settings.output, output=folder, publish_base=PUBLIC[faults]),
                 report=Report(report=_report(settings, folder, named=named)),  # no metrics, no messages
                 state=replace(settings.state, state=MEMORY),
             )
@@ -74,11 +77,11 @@ async def crawl_demo(settings: Settings, *, named: bool) -> Exit:
     return code
 
 
-async def serve_demo(port: int) -> Exit:
+async def serve_demo(port: int, *, faults: bool) -> Exit:
     """Serves the site on a port of 127.0.0.1 until a signal. Raises `ConfigError` if it cannot be used."""
     try:
-        with demo_site().serve(port=port) as origin:
-            remark(f"The shop is served at {origin}/ until you press Ctrl-C.")
+        with (faults_site() if faults else demo_site()).serve(port=port) as origin:
+            remark(f"{NAME[faults]} is served at {origin}/ until you press Ctrl-C.")
             await signalled()
     except OSError as error:
         if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
