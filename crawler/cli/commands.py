@@ -96,7 +96,6 @@ def init(url: str | None, **params: Any) -> int:
 
 @cli.command(cls=SettingCommand, epilog=examples(
     "demo",
-    "demo --output /tmp/lanterns",
     "demo --serve 8000",
     "demo --faults --output /tmp/tidewater",
 ))  # fmt: skip
