@@ -18,6 +18,7 @@ from crawler.app.compose import access_of, open_fetcher
 from crawler.app.delivery import deliver
 from crawler.app.external import check_links
 from crawler.app.features import writing
+from crawler.app.own_folder import own_folder_of
 from crawler.app.pages import Page, pages_of
 from crawler.app.parts import Given, Parts, begin_run, folder_of, open_given, open_parts
 from crawler.app.preflight import preflight
@@ -202,6 +203,8 @@ class Job:
         complete = self.ending is Ending.COMPLETE or self.run.complete
         over = complete and not self.settings.guard.dry_run
         base = await self._published_base()
+        # Once more: another site may have been published into the default folder since the start.
+        self.settings = own_folder_of(self.settings, self.starts)
         try:
             published = await self._write(base, balance, complete=complete)
         except PublishRefused as refusal:

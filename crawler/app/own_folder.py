@@ -5,10 +5,12 @@ below it. A folder that was named stays as it is: the publish guard refuses to r
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from crawler.app.state import name_of
+from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.settings.sections import DEFAULTS, Settings
 from crawler.sitemap.publish.identity import SitemapIdentity
@@ -38,3 +40,8 @@ def with_own_folder(settings: Settings, base: str) -> Settings:
         },
     )
     return replace(settings, output=replace(settings.output, output=str(own)))
+
+
+def own_folder_of(settings: Settings, starts: Sequence[Url]) -> Settings:
+    """The settings with the folder for a crawl that starts at these URLs."""
+    return with_own_folder(settings, settings.output.publish_base or urls.origin(starts[0]))

@@ -15,7 +15,7 @@ import anyio
 from msgspec import Struct
 
 from crawler.app.compose import Surroundings, access_of, open_visitor, traffic_of
-from crawler.app.own_folder import with_own_folder
+from crawler.app.own_folder import own_folder_of
 from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.settings_digests import avoids_logout, fingerprint, identity, reading, terms
 from crawler.app.settings_urls import normaliser, publish_base, starts_of
@@ -112,7 +112,7 @@ async def open_given(settings: Settings, stack: AsyncExitStack) -> Given:
     for lines in inputs:
         lines.map_to(normaliser(settings, base=base))
     _check_cookies(settings, starts)
-    settings = with_own_folder(settings, base.base if base else urls.origin(starts[0]))
+    settings = own_folder_of(settings, starts)
     return Given(settings, starts, base, inputs, starts_are_input=not chosen.start)
 
 

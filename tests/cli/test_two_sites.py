@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
+from crawler.testing import MemorySite
 from tests.cli.conftest import Run
 
 QUICK = ("--rate", "0", "--retries", "0")
@@ -48,6 +50,25 @@ def test_the_second_site_gets_a_folder_of_its_own(run: Run, tmp_path: Path) -> N
         (tmp_path / "sitemaps/sitemap.xml.gz").unlink()
         assert run("crawl", second, *QUICK)[0] == 0
         assert not (tmp_path / "sitemaps/manifest.json").exists(), "the folder of a site does not move"
+
+
+async def test_two_sites_crawled_at_the_same_time_for_the_first_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = MemorySite(), MemorySite(origin="https://other.example")
+    for memory in (first, second):
+        memory.page("/")
+    async with (
+        open_job(first.settings(), transport=first.transport) as one,
+        open_job(second.settings(), transport=second.transport) as two,
+    ):
+        for job in (one, two):
+            await job.crawl()
+        assert (await one.publish()).folder == "sitemaps"
+        assert (await two.publish()).folder == "sitemaps/other.example"
+    assert sites_in(tmp_path / "sitemaps") == ["site.example"]
+    assert sites_in(tmp_path / "sitemaps/other.example") == ["other.example"]
 
 
 @pytest.mark.parametrize("folder", ["out", "./out/"])
