@@ -1,6 +1,8 @@
-"""The picture of the demo's HTML report in the README, taken with Debian's chromium.
+"""The picture of an HTML report in the README: of the demo's second website after its second run.
 
 .venv/bin/python scripts/report_picture.py
+
+Between the runs a link is mended, another one breaks, and pages come and go. Taken with Debian's chromium.
 """
 
 import subprocess
@@ -9,19 +11,36 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from crawler.cli.demo import demo_site
+from crawler.cli.demo import faults_site
+from crawler.cli.demo.faults import GONE, STORIES
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PICTURE: Final = ROOT / "docs/use/report.png"
-SIZE: Final = "1000,1140"  # CSS pixels: as far as the first bar
+SIZE: Final = "1000,1040"  # CSS pixels: the head, what to do first, and the first findings
 PORT: Final = 8000  # as in the tutorial
+PUBLIC: Final = "https://tidewater.example"
+
+
+def crawled(origin: str, folder: str, report: Path) -> None:
+    """One run."""
+    words = ["crawl", f"{origin}/", "--rate", "0", "--retries", "0", "-q", "--publish-base", PUBLIC]
+    files = ["--state", f"{folder}/s.db", "-o", folder, "--report", str(report)]
+    subprocess.run([sys.executable, "-m", "crawler", *words, *files], cwd=ROOT, check=True)
 
 
 def taken(picture: Path) -> None:
-    with tempfile.TemporaryDirectory() as name, demo_site().serve(port=PORT) as origin:
-        report = Path(name) / "report.html"
-        words = ["crawl", f"{origin}/", "--rate", "0", "-q", "--state", f"{name}/s.db", "-o", name]
-        subprocess.run([sys.executable, "-m", "crawler", *words, "--report", report], cwd=ROOT, check=True)
+    """Two runs, and the picture of the second report."""
+    site = faults_site()
+    with tempfile.TemporaryDirectory() as folder, site.serve(port=PORT) as origin:
+        report = Path(folder) / "report.html"
+        crawled(origin, folder, report)
+        for path in GONE[:6]:
+            site.page(
+                path, title=f"Found again: {path[-2:]}", text=f"<p>Restored from paper {path[-2:]}.</p>"
+            )
+        for path in STORIES[-3:]:
+            del site.answers[path]
+        crawled(origin, folder, report)
         flags = [
             "--headless=new",
             "--no-sandbox",
@@ -30,11 +49,8 @@ def taken(picture: Path) -> None:
             f"--window-size={SIZE}",
         ]
         light = "--blink-settings=preferredColorScheme=1"
-        subprocess.run(
-            ["chromium", *flags, light, f"--screenshot={picture}", report.as_uri()],
-            capture_output=True,
-            check=True,
-        )
+        shot = ["chromium", *flags, light, f"--screenshot={picture}", report.as_uri()]
+        subprocess.run(shot, capture_output=True, check=True)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ BUDGETS = {
     "errors": 200,
     "settings": 1530,
     "ports": 990,
-    "report": 3830,
+    "report": 3840,
     "rules": 3530,
     "fetch": 3650,
     "frontier": 7570,

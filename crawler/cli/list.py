@@ -29,6 +29,7 @@ from crawler.report.catalogue import Code
 from crawler.report.clicks import Clicks
 from crawler.report.findings import Findings
 from crawler.report.formatting import iso
+from crawler.report.inbound_links import LONGEST as LONGEST_CHAIN
 from crawler.report.inbound_links import LinkCounts
 from crawler.report.printable import printable
 from crawler.report.report import Known
@@ -86,7 +87,9 @@ PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
 PUBLISHED: Final = "published"  # the URL in the sitemap: another one, if a copy of the site was crawled
 # Clicks from a start URL, pages that link to it, and URLs to which it links: without links with nofollow.
 LINKS: Final = ("clicks", "links_in", "links_out")
-LINK: Final = ("source", "target", "kind", "nofollow", "outcome", "status", "external")
+LINK: Final = (
+    "source", "target", "kind", "nofollow", "outcome", "status", "external", "final_url", "final_status",
+)  # fmt: skip
 LISTS: Final = {feature.name: feature for feature in FEATURES if feature.columns}
 FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new", "group")
 RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
@@ -289,9 +292,33 @@ def _of(edges: EdgeRow, *, all_kinds: bool) -> Iterable[tuple[str, int]]:
 
 async def _resolved(rows: Reads, batch: Sequence[tuple[str, int, str]]) -> AsyncIterator[Row]:
     targets = await rows.read(reads.PagesOf(sorted({abs(to) for _, to, _ in batch})))
+    ends = await _ends(rows, targets)
     for source, to, kind in batch:
         if page := targets.get(abs(to)):
-            yield source, page.url, kind, to < 0, page.outcome or "open", _status(page), _external(page)
+            answer = page.outcome or "open", _status(page), _external(page)
+            end = ends.get(page.id)
+            final = (end.url, _status(end)) if end else (None, None)
+            yield source, page.url, kind, to < 0, *answer, *final
+
+
+async def _ends(rows: Reads, pages: Mapping[int, PageRow]) -> Mapping[int, PageRow]:
+    """Where the redirects of each page end; none for those without an end."""
+    known = dict(pages)
+    for _ in range(LONGEST_CHAIN):
+        due = {page.redirect for page in known.values() if page.redirect} - known.keys()
+        if not due:
+            break
+        known |= await rows.read(reads.PagesOf(sorted(due)))
+    ends: dict[int, PageRow] = {}
+    for number, page in pages.items():
+        at: PageRow | None = page
+        for _ in range(LONGEST_CHAIN):
+            if at is None or not at.redirect:
+                break
+            at = known.get(at.redirect)
+        if at is not None and not at.redirect:
+            ends[number] = at
+    return ends
 
 
 async def _findings(rows: Reads, known: Known, only: Filter) -> AsyncIterator[Row]:

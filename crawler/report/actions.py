@@ -20,6 +20,7 @@ MOST: Final = 20  # actions
 LARGE: Final = 0.25  # a link, a page or a folder with this share of a finding,
 FEWEST: Final = 3  # and at least so many of its URLs, is an action of its own,
 COMMON: Final = 10  # or a link on so many pages
+NEARLY_ALL: Final = 0.8  # of a finding: what is left needs no action of its own
 SEVERITIES: Final = tuple(Severity)
 _SENTENCE: Final = re.compile(r"(?<=\.) (?=[A-Z])")
 
@@ -45,16 +46,19 @@ class Action(Struct, frozen=True):
 def actions(report: SiteReport) -> Sequence[Action]:
     """At most `MOST`: errors and warnings, those that mend most first; then what is left of each finding."""
     serious = [finding for finding in report.findings if finding.code.severity is not Severity.INFO]
-    large = [*_merged(one for finding in serious for one in _by_target(finding)), *_large(report, serious)]
-    wide = {one.code: sum(item.site_wide for item in one.items) for one in serious if one.code in LINK_CODES}
-    rest = [
-        _rest(finding, in_template=there)
-        for finding in serious
-        if (there := wide.get(finding.code, 0)) < finding.count
-    ]
-    return sorted([*large, *rest], key=lambda one: (-one.mends, SEVERITIES.index(one.severity), one.text))[
-        :MOST
-    ]
+    targets = _merged(one for finding in serious for one in _by_target(finding))
+    places = list(_large(report, serious))
+    found = [*targets, *places]
+    for finding in serious:
+        left = finding.count - _in_template(finding)
+        covered = max((one.mends for one in places if finding.code in one.codes), default=0)
+        if left > 0 and covered < NEARLY_ALL * left:
+            found.append(_rest(finding, left))
+    return sorted(found, key=lambda one: (-one.mends, SEVERITIES.index(one.severity), one.text))[:MOST]
+
+
+def _in_template(finding: Finding) -> int:
+    return sum(item.site_wide for item in finding.items) if finding.code in LINK_CODES else 0
 
 
 def _by_target(finding: Finding) -> Iterator[Action]:
@@ -93,12 +97,15 @@ def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
             continue
         for folder, urls in report.failing_folders.get(finding.code, ()):
             if _is_large(urls, finding.count):
-                text = f"Look into {folder}: it holds {urls:,} of the {finding.count:,} URLs"
+                text = (
+                    f"{finding.code.heading}: look into {folder}, which holds {urls:,} of {finding.count:,}"
+                )
                 yield Action(text, urls, finding.count, "URL", [finding.code], target=folder)
-        local = finding.count - sum(item.site_wide for item in finding.items)
         for page, items in finding.by_page[:1]:
-            if _is_large(items, local):
-                text = f"Correct the links on {page}: {items:,} of them lead to such URLs"
+            if _is_large(items, finding.count - _in_template(finding)):
+                text = (
+                    f"{finding.code.heading}: correct {page}, which links to {items:,} of {finding.count:,}"
+                )
                 yield Action(text, items, finding.count, "URL", [finding.code], page=page)
 
 
@@ -106,10 +113,9 @@ def _is_large(some: int, every: int) -> bool:
     return some >= max(FEWEST, LARGE * every)
 
 
-def _rest(finding: Finding, *, in_template: int) -> Action:
-    """What is left of a finding, beside its links in the template."""
+def _rest(finding: Finding, count: int) -> Action:
+    """The URLs of a finding that are left beside the links in the template."""
     advice = _SENTENCE.split(ADVICE[finding.code], maxsplit=1)[0].rstrip(".")
-    count = finding.count - in_template
     unit = "group" if finding.code in GROUPED else "URL"
     only = finding.items[0].url if finding.count == 1 and finding.items else None
     at = f" ({only})" if only else ""

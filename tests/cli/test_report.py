@@ -113,6 +113,24 @@ def test_list_links_shows_broken_links_and_their_sources(run: Run, shop: str) ->
     ]  # fmt: skip
 
 
+def test_list_links_shows_where_redirects_end(run: Run) -> None:
+    site = Site()
+    site.page("/", links=["/chain", "/loop", "/fine"])
+    site.redirect("/chain", "/next")
+    site.redirect("/next", "/lost")
+    site.redirect("/loop", "/pool")
+    site.redirect("/pool", "/loop")
+    site.page("/fine")
+    with site.serve() as origin:
+        run("crawl", origin, *QUICK, "-q")
+        fields = ("--fields", "target,status,final_url,final_status", "--format", "csv")
+        _, out, _ = run("list", "links", *fields)
+        rows = out.replace(origin, "").splitlines()[1:]
+        assert sorted(rows) == ["/chain,301,/lost,404", "/fine,200,/fine,200", "/loop,301,,"]
+        _, out, _ = run("list", "links", "--only", "broken-link", *fields)
+        assert out.replace(origin, "").splitlines()[1:] == ["/chain,301,/lost,404"]
+
+
 def test_list_pages(run: Run, shop: str) -> None:
     _, out, _ = run("list", "pages", "--only", "failed", "--only", "orphan", "--fields", "outcome,status,url")
     assert out.splitlines() == [

