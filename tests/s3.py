@@ -1,4 +1,4 @@
-"""A server that speaks S3 (moto's, on loopback), which can be made to fail: to refuse, to be slow, to lie, to lose answers.
+"""A server that speaks S3 (moto's answers, on the server of the tests), which can be made to fail: to refuse, to be slow, to lie, to lose answers.
 
 Not a test. Requests are logged, so that tests see what was sent.
 """
@@ -15,6 +15,9 @@ from itertools import count
 from typing import Any
 
 import pytest
+
+from tests import server
+from tests.server import Origin, Talk
 
 KEY, SECRET = "AKIA0123456789KEYID", "very-secret-access-key"
 NUMBERS = count(1)
@@ -99,18 +102,20 @@ class S3:
 
 @contextmanager
 def serving() -> Iterator[S3]:
-    moto, werkzeug = package("moto.moto_server.werkzeug_app"), package("werkzeug.serving")
-    silent = type("Silent", (werkzeug.WSGIRequestHandler,), {"log": lambda *_: None})
-    server = werkzeug.make_server("127.0.0.1", 0, lambda *_: [], threaded=True, request_handler=silent)
-    s3 = S3(
-        f"http://127.0.0.1:{server.server_port}", moto.DomainDispatcherApplication(moto.create_backend_app)
-    )
-    server.app = s3
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
+    moto, wsgi = package("moto.moto_server.werkzeug_app"), package("werkzeug.test")
+    s3 = S3("", moto.DomainDispatcherApplication(moto.create_backend_app))
+
+    def answer(talk: Talk) -> None:
+        asked = talk.asked
+        given = wsgi.EnvironBuilder(
+            asked.path, s3.address, method=asked.method, headers=asked.headers, data=asked.body
+        )
+        found, status, fields = wsgi.run_wsgi_app(s3, given.get_environ())
+        body = b"" if asked.method == "HEAD" else b"".join(found)
+        fields.setdefault("Content-Length", str(len(body)))
+        talk.say(f"HTTP/1.1 {status}\r\n{fields}".encode() + body)
+
+    origin = Origin("s3", "127.0.0.1", others=lambda _: answer)
+    with server.serving(origin):
+        s3.address = origin.url("")
         yield s3
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

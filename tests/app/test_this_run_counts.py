@@ -12,6 +12,7 @@ from crawler.app.job import Job, open_job
 from crawler.app.settings_digests import fingerprint
 from crawler.cli.demo.site import Site
 from crawler.engine.crawl import Ending
+from crawler.fetch import retry
 from crawler.model.reasons import Cause
 from crawler.parse.url import Url
 from crawler.ports import reads
@@ -249,7 +250,9 @@ async def test_larger_limit_asks_again_for_what_failed_by_it(
     large: object,
     ends: int | None,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(retry, "LONGEST_PAUSE", 0.01)  # of the host, besides that of the page
     site = Failing(cause)
 
     async def asked(value: object, **more: object) -> tuple[int, str]:

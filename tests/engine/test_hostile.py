@@ -144,6 +144,8 @@ async def check(here: Origin, folder: Path, **chosen: object) -> Result:
 
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+# Where the parser decides, or the rules over many pages: neither knows which client a page came from.
+one_client = pytest.mark.parametrize("client", ["own"], indirect=True)
 
 
 async def test_crawler_traps_are_bounded_and_reported(tmp_path: Path) -> None:
@@ -155,6 +157,7 @@ async def test_crawler_traps_are_bounded_and_reported(tmp_path: Path) -> None:
     assert not re.search(r"(/[^/]+)(?:.*\1(?=/|$)){5}", deepest)
 
 
+@one_client
 async def test_allow_trap_crawls_the_trap(tmp_path: Path) -> None:
     here = sites.crawler_traps()
     with web(here):
@@ -163,11 +166,13 @@ async def test_allow_trap_crawls_the_trap(tmp_path: Path) -> None:
     assert result.ending is Ending.LIMIT
 
 
+@one_client
 async def test_known_session_ids_are_stripped_and_reported(tmp_path: Path) -> None:
     result = await check(sites.sessions(), tmp_path)
     assert {trap.pattern for trap in result.traps} >= {"phpsessid=…", "jsessionid=…", "sid=…"}
 
 
+@one_client
 async def test_session_ids_of_unknown_name_are_bounded(tmp_path: Path) -> None:
     here = sites.nameless_sessions()
     result = await check(here, tmp_path)
@@ -175,17 +180,20 @@ async def test_session_ids_of_unknown_name_are_bounded(tmp_path: Path) -> None:
     assert len(result.dates) <= 4, "copies of a page are not listed"
 
 
+@one_client
 async def test_facets_are_bounded(tmp_path: Path) -> None:
     result = await check(sites.facets(), tmp_path)
     assert [trap.kind for trap in result.traps] == ["repeats"]
 
 
+@one_client
 async def test_soft_404_pages_are_unlisted(tmp_path: Path) -> None:
     result = await check(sites.soft_404(), tmp_path)
     assert [trap.kind for trap in result.traps] == ["soft-404"]
     assert result.balance.outcomes["unlisted:soft-404"] == 30
 
 
+@one_client
 @pytest.mark.parametrize("kind", ["shell", "honest", "forbidden"])
 async def test_identical_pages_are_listed_but_not_one_for_all(kind: str, tmp_path: Path) -> None:
     """One body for every address, a site with a real 404 status, and one whose robots.txt forbids to ask."""
@@ -249,7 +257,7 @@ async def test_large_pages_are_bounded(tmp_path: Path) -> None:
     assert any(trap.kind == "links" for trap in result.traps)
 
 
-@pytest.mark.parametrize("client", ["own"], indirect=True)  # the parser does not know where a page is from
+@one_client
 async def test_pathological_html_is_bounded(tmp_path: Path) -> None:
     """`benchmarks/stall.py` measures how long the event loop is blocked."""
     result = await check(sites.large(), tmp_path, max_body=5_000_000, exclude=("/l/*",))
@@ -260,6 +268,7 @@ async def test_hostile_markup(tmp_path: Path) -> None:
     await check(sites.markup(place(OFFSITE)), tmp_path)
 
 
+@one_client
 async def test_hostile_dates(tmp_path: Path) -> None:
     await check(sites.dates(), tmp_path)
 

@@ -35,7 +35,8 @@ from crawler.rules.lastmod import DATE_SOURCES
 from crawler.rules.traps import SAMPLE, Traps
 from tests.postgres import new_state
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
+# On both loops only what shows how calls, streams and the end of a backend reach its threads: the rest is SQL.
+pytestmark = pytest.mark.anyio
 
 SITE = "http://a.example"
 ROOT = Url(SITE + "/")
@@ -116,6 +117,7 @@ def page(path: str, depth: int = 1, **more: object) -> Visit:
     return Visit(Url(SITE + path), depth, ROOT, **more)  # type: ignore[arg-type]
 
 
+@pytest.mark.both_loops
 async def test_url_is_added_once(bench: Bench) -> None:
     await bench.ready()
     assert await bench.frontier.add([page("/a"), page("/a"), page("/b")]) == 2
@@ -430,6 +432,7 @@ async def test_followed_link_overrides_nofollow_link_in_either_order(bench: Benc
     assert (await bench.frontier.read(reads.RunBalance())).balanced
 
 
+@pytest.mark.both_loops
 async def test_entries_are_ordered_by_url(bench: Bench) -> None:
     paths = ["/b", "/a?x=1", "/a", "/a/b", "/B", "/%C3%A9"]
     await bench.ready(*(SITE + path for path in paths))
@@ -699,6 +702,7 @@ async def test_full_disk_is_reported_and_loses_no_settlement(path: Path) -> None
     await frontier.close()
 
 
+@pytest.mark.both_loops
 async def test_links_to_a_url_and_on_a_page_can_be_read(bench: Bench) -> None:
     await bench.ready(ROOT, f"{SITE}/a", f"{SITE}/a/b")
     for lease in await bench.leases():

@@ -1,13 +1,19 @@
-"""Members of a shared crawl as processes: forked from one that has imported everything, killed and frozen by tests."""
+"""Members of a shared crawl as processes: forked from one that has imported everything, killed and frozen by tests.
 
+Importing takes more than a small crawl, so a test process has one parent of all its members; each member has the environment
+of the test that starts it.
+"""
+
+import atexit
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.waiting import until
@@ -23,11 +29,12 @@ from crawler.frontier.postgres import heartbeat
 from crawler.frontier.postgres.database import PostgresDatabase
 from crawler.model import failpoints
 
-PostgresDatabase.life = float(sys.argv[1])
-state.AWAY = job.AWAY = 4 * PostgresDatabase.life
-heartbeat.HEARTBEAT = PostgresDatabase.life / 8
-
-def crawl(words, out, moment, turn, sign):
+def crawl(words, out, life, environment, moment, turn, sign):
+    os.environ.clear()
+    os.environ.update(environment)
+    PostgresDatabase.life = life
+    state.AWAY = job.AWAY = 4 * life
+    heartbeat.HEARTBEAT = life / 8
     null, said = os.open(os.devnull, os.O_RDWR), os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(null, 0), os.dup2(said, 1), os.dup2(said, 2)
     seen = 0
@@ -59,13 +66,12 @@ class Member:
 
     pid: int
     out: Path
-    _ask: Callable[[list[object]], str]
     _code: int | None = None
 
     def poll(self) -> int | None:
         """Its exit code; None while it runs."""
         if self._code is None:
-            answer = self._ask(["poll", self.pid])
+            answer = _ask(["poll", self.pid])
             self._code = None if answer == "running" else int(answer)
         return self._code
 
@@ -85,38 +91,44 @@ class Member:
         return self.out.read_text()
 
 
+@cache
+def _parent() -> "subprocess.Popen[str]":
+    """The parent of all members. What it writes to stderr is an error of a test itself, and shown."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", FORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    atexit.register(parent.communicate)
+    return parent
+
+
+def _ask(words: list[object]) -> str:
+    parent = _parent()
+    assert parent.stdin
+    assert parent.stdout
+    print(json.dumps(words), file=parent.stdin, flush=True)
+    return parent.stdout.readline().strip()
+
+
 class Crew:
-    """Starts members."""
+    """Starts members. `life`: seconds without a heartbeat after which one is taken for dead."""
 
     def __init__(self, folder: Path, life: float = LIFE) -> None:
-        self._folder, self._started = folder, list[Member]()
-        self._errors = (folder / "errors").open("w")
-        self._parent = subprocess.Popen(
-            [sys.executable, "-c", FORKING, str(life)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
-        )  # fmt: skip
+        self._folder, self._life, self._started = folder, life, list[Member]()
 
     def start(
         self, words: Sequence[str], moment: str = "", turn: int = 1, sign: int = signal.SIGKILL
     ) -> Member:
         """A member with this command line. It is killed, or gets `sign`, at the `turn`-th time of the fail point `moment`."""
         out = self._folder / f"member-{len(self._started) + 1}"
-        pid = int(self._ask(["start", list(words), str(out), moment, turn, int(sign)]))
-        self._started.append(Member(pid, out, self._ask))
+        how = [list(words), str(out), self._life, dict(os.environ), moment, turn, int(sign)]
+        self._started.append(Member(int(_ask(["start", *how])), out))
         return self._started[-1]
-
-    def _ask(self, words: list[object]) -> str:
-        assert self._parent.stdin
-        assert self._parent.stdout
-        print(json.dumps(words), file=self._parent.stdin, flush=True)
-        return self._parent.stdout.readline().strip()
 
     def leave(self) -> None:
         for member in self._started:
             if member.poll() is None:
                 member.kill()
-        self._parent.communicate()
-        self._errors.close()
+                member.wait()
 
 
 @contextmanager

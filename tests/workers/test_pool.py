@@ -42,7 +42,8 @@ from tests.rules.test_scope import scope
 from tests.server import Origin, Talk, http, page, serving
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_loops, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+both_loops = pytest.mark.both_loops  # for what depends on how the loop starts, hears and ends processes
 
 URL = Url("http://x.example/")
 AT = datetime(2024, 2, 29, 12, tzinfo=UTC)
@@ -296,6 +297,7 @@ async def test_page_that_kills_three_workers_fails_alone(tmp_path: Path, kind: s
     assert len((tmp_path / "starts").read_text()) == 5
 
 
+@both_loops
 async def test_pages_visited_alone_count_towards_concurrency(tmp_path: Path) -> None:
     both = pool_of(tmp_path, BAD["dies"])
     async with both.running():
@@ -308,6 +310,7 @@ async def test_pages_visited_alone_count_towards_concurrency(tmp_path: Path) -> 
         assert sum(worker.share for worker in both._workers) == 15, "reserved once"
 
 
+@both_loops
 async def test_page_of_dead_worker_is_not_retried_while_crawl_ends(
     tmp_path: Path,
 ) -> None:
@@ -319,6 +322,7 @@ async def test_page_of_dead_worker_is_not_retried_while_crawl_ends(
     assert len((tmp_path / "starts").read_text()) == 3, "two, and one replacement"
 
 
+@both_loops
 async def test_workers_that_exit_at_once_raise_config_error(tmp_path: Path) -> None:
     file = tmp_path / "worker.py"
     file.write_text("raise SystemExit")
@@ -329,6 +333,7 @@ async def test_workers_that_exit_at_once_raise_config_error(tmp_path: Path) -> N
             await anyio.sleep_forever()
 
 
+@both_loops
 async def test_worker_that_dies_before_first_message_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,6 +352,7 @@ async def test_worker_that_dies_before_first_message_is_replaced(
     assert broken
 
 
+@both_loops
 async def test_missing_executable_raises_config_error(tmp_path: Path) -> None:
     at = Unpaced()
     coordinator = Coordinator(at, at.turn, lambda _: None, lambda *_: None, at.ended)
@@ -423,6 +429,7 @@ def test_json_that_cannot_be_stored_is_refused(said: bytes) -> None:
         msgspec.json.decode(said)
 
 
+@both_loops
 async def test_workers_request_slots_and_report_throttling(tmp_path: Path) -> None:
     main = Unpaced()
     body = (
@@ -492,6 +499,7 @@ async def test_output_does_not_depend_on_number_of_processes(branching: Origin, 
     assert written[0] == written[1] == written[2]
 
 
+@both_loops
 async def test_max_pages_is_exact_with_workers(branching: Origin, tmp_path: Path) -> None:
     result = await crawl(branching, tmp_path, processes=3, max_pages=50, allow_partial=True)
     assert result.ending is Ending.LIMIT
@@ -580,6 +588,7 @@ async def test_retries_and_second_run_work_with_workers(tmp_path: Path) -> None:
     assert runs[0].dates == runs[1].dates
 
 
+@both_loops
 async def test_worker_processes_exit_with_crawl(branching: Origin, tmp_path: Path) -> None:
     chosen = settings(
         f"http://{branching.address}:{branching.port}", tmp_path, processes=2, allow_address=("127.0.0.0/8",)
