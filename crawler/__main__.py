@@ -4,6 +4,7 @@ Results go to stdout, as does a sitemap with `-o -`; everything else goes to std
 `errors.Exit`.
 """
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -23,6 +24,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(args: Sequence[str]) -> int:
+    gc.set_threshold(20_000)  # while modules are loaded, which are no garbage
     from crawler.cli.main import run  # noqa: PLC0415 - slow to import
 
     code = int(run(args))

@@ -17,7 +17,6 @@ import anyio
 
 from crawler.app.settings_urls import product_token
 from crawler.engine.external import DELAY, ExternalLinks
-from crawler.errors import ConfigError
 from crawler.fetch.exchange import fetcher_of
 from crawler.fetch.request_headers import anonymous
 from crawler.model.external import CheckedLink, DueLink, ExternalCheck
@@ -42,15 +41,6 @@ class _Chosen(NamedTuple):
     links: Sequence[DueLink]
     left: int  # further ones
     because: str  # the setting that leaves them out
-
-
-def check(settings: Settings) -> None:
-    """Raises `ConfigError` for settings with which links cannot be checked. Called by the preflight."""
-    if settings.external.check_external and settings.urls.drop_query:
-        raise ConfigError(
-            "--check-external cannot be used with --drop-query, "
-            "which also removes the queries of links to other sites."
-        )
 
 
 async def check_links(frontier: Frontier, settings: Settings, run: int, seconds: float) -> ExternalCheck:

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 from msgspec import Struct
@@ -47,7 +48,9 @@ from crawler.settings.load import changed
 from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.publish import STDOUT
-from crawler.workers.pool import Coordinator, WorkerPool
+
+if TYPE_CHECKING:
+    from crawler.workers.pool import WorkerPool
 
 log = logging.getLogger("crawler")
 
@@ -219,7 +222,9 @@ class _Permission(Struct, frozen=True):
         return await self.access.permit(url)
 
 
-def _worker_pool(settings: Settings, around: Surroundings, politeness: Politeness) -> WorkerPool:
+def _worker_pool(settings: Settings, around: Surroundings, politeness: Politeness) -> "WorkerPool":
+    from crawler.workers.pool import Coordinator, WorkerPool  # noqa: PLC0415 - most crawls have one process
+
     pace, clock = settings.pace, around.clock
     if pace.processes > (most := max(1, pace.concurrency // 2)):
         log.warning(

@@ -3,7 +3,7 @@
 What a single value may be is checked by `settings`; here, whether settings fit each other and this machine.
 """
 
-from crawler.app import external, report, submission
+from crawler.app import report
 from crawler.app.compose import check_extras
 from crawler.app.descriptors import fitted
 from crawler.app.settings_urls import sitemap_of
@@ -21,8 +21,14 @@ def preflight(settings: Settings) -> Settings:
     report.check(settings)
     check_settings(settings.output)
     if settings.submit.submit:
+        from crawler.app import submission  # noqa: PLC0415 - most runs do not submit
+
         submission.check(settings)
-    external.check(settings)
+    if settings.external.check_external and settings.urls.drop_query:
+        raise ConfigError(
+            "--check-external cannot be used with --drop-query, "
+            "which also removes the queries of links to other sites."
+        )
     sitemap_of(settings)
     for selector in settings.dates.lastmod_ignore:
         if not is_selector(selector):

@@ -71,7 +71,7 @@ class VanishedCheck(Struct, frozen=True):
             return VanishedPage(page, "unlisted:robots")
         lease, now = Lease(0, 0, Visit(page)), datetime.fromtimestamp(self.now(), UTC)
         markup = self.judge.markup(lease, reply, now)
-        if markup and markup.is_risky:  # it may stall the parser, and is parsed in this process
+        if markup and (markup.is_risky or markup.is_long):  # it would stall the crawl: it is parsed here
             return VanishedPage(page, "")
         outcome = self.judge(lease, reply, now).outcome
         return VanishedPage(page, code(outcome), outcome.to if isinstance(outcome, Moved) else "")

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,6 @@ from crawler.cli.notify import Notifier, exit_of, opened, sentence
 from crawler.cli.output import configure_log
 from crawler.cli.run_facts import RunFindings, finding_facts, findings_of, job_facts, state_facts
 from crawler.cli.signals import received
-from crawler.cli.submit import due_words, result_words, submission_facts
 from crawler.cli.summary import print_summary, with_defaults
 from crawler.cli.typed_url import over_http
 from crawler.engine.crawl import Ending
@@ -172,8 +171,7 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
         "elapsed": round(time.monotonic() - began, 1),
         "findings": finding_facts(found.findings),
         "reports": written,
-        "submission": submission_facts(job.submitted) if job.submitted else None,
-        "submission_words": _submission_words(job),
+        **_submission_facts(job),
     }
     print_summary(with_defaults(facts), settings.log, *settings.state.site[-1:])
     if unwritten:
@@ -361,8 +359,11 @@ def _steps(job: Job, published: Published | None) -> Iterator[Callable[[], Await
     yield job.check_links
 
 
-def _submission_words(job: Job) -> Sequence[str]:
+def _submission_facts(job: Job) -> Mapping[str, object]:
     if job.submitted is None:
-        return ()
+        return {"submission": None, "submission_words": ()}
+    from crawler.cli.submit import due_words, result_words, submission_facts  # noqa: PLC0415 - few runs submit
+
     due = () if job.submitted.noted is not None else (due_words(job.submitted),)
-    return (*due, *result_words(job.submitted, job.settings))
+    words = (*due, *result_words(job.submitted, job.settings))
+    return {"submission": submission_facts(job.submitted), "submission_words": words}

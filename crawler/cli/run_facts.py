@@ -154,6 +154,8 @@ async def _advised_recipe(pages: Record, settings: Settings, starts: Sequence[Ur
         return ()
     listed = (await pages.read(reads.RunBalance())).listed
     targets = [target(url) for url in await pages.read(reads.AnsweringPages(RECIPE_SAMPLE))]
+    if len(targets) < FEWEST_LEFT_OUT:
+        return ()
     found = [
         (one, one.count_unlisted(targets))
         for one in [recipe_of(name).at(map(target, starts)) for name in NAMES]

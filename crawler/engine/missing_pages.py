@@ -75,7 +75,7 @@ class MissingPages:
         lease, now = Lease(0, 0, Visit(url)), datetime.now(UTC)
         reply = await self.fetch(url)
         markup = self.judge.markup(lease, reply, now) if reply else None
-        if reply is None or markup is None or markup.is_risky:
+        if reply is None or markup is None or markup.is_risky or markup.is_long:
             return None, ()
         page = replace(markup, wanted=markup.wanted | {Extract.BLOCKS}).read()
         return frozenset(page.blocks), self.judge(lease, reply, now, page).links.followed

@@ -45,6 +45,8 @@ class LocalVisitor:
     suspect: Callable[[Lease], Awaitable[None]] | None = None
     bodies: BodyMemory = field(default_factory=lambda: BodyMemory(BODY_MEMORY))
     prefetch: int = field(init=False, default=1)
+    # One at a time: the parser lets other threads run, but trees take memory.
+    _long_pages: anyio.CapacityLimiter = field(init=False, default_factory=lambda: anyio.CapacityLimiter(1))
 
     async def visit(self, lease: Lease) -> VisitResult:
         """See `ports.Visitor.visit`."""
@@ -87,13 +89,17 @@ class LocalVisitor:
         if markup is None:  # nothing to parse
             return VisitResult(self.judge(lease, reply, now))
         # An earlier visit of this page may have crashed its process: parse it in the sandbox.
-        if not (markup.is_risky or lease.attempt > 1):
+        if markup.is_risky or lease.attempt > 1:
+            page = await self.reader.read(markup)
+            if isinstance(page, Broken):
+                return VisitResult(self.judge(lease, page, now))
+        elif markup.is_long:
+            with self.reading(lease.visit.url):
+                page = await anyio.to_thread.run_sync(markup.read, limiter=self._long_pages)
+        else:
             with self.reading(lease.visit.url):
                 verdict = self.judge(lease, reply, now, markup.read())
             return VisitResult(verdict, verdict.truncated)
-        page = await self.reader.read(markup)
-        if isinstance(page, Broken):
-            return VisitResult(self.judge(lease, page, now))
         with self.reading(lease.visit.url):
             if len(page.followed) + len(page.avoided) <= MANY_LINKS:
                 verdict = self.judge(lease, reply, now, page)

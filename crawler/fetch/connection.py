@@ -181,6 +181,13 @@ class IncomingResponse(httpx.AsyncByteStream):
                 raise HeadTooLarge(f"more than {MAX_HEAD:,} bytes or {MAX_FIELDS:,} header fields")
         self._overhead = 0
 
+    def whole(self) -> bytes | None:
+        """The body, if all of it was received; `read` returns it as well."""
+        if not self._complete:
+            return None
+        self._pieces = [b"".join(self._pieces)]
+        return self._pieces[0]
+
     async def read(self) -> bytes:
         """The next piece of the body, without its transfer coding; empty at the end.
 

@@ -1,9 +1,9 @@
 """One request, with limits on bytes and time. Does not follow redirects, store cookies or retry.
 
 Every network failure becomes a `Broken`, and so does the answer of a firewall in place of the site
-(`rules.walls`); an exception is a bug. Requests and responses have httpx's types and
-are sent and received by the transport that `routes` chooses. The body is received raw and decoded here, so
-that decompression is bounded (see `content_coding`).
+(`rules.walls`); an exception is a bug. Requests and responses are sent and received by the transport that
+`routes` chooses, with httpx's types; a GET over our own goes without these. The body is received raw and
+decoded here, so that decompression is bounded (see `content_coding`).
 """
 
 import math
@@ -24,12 +24,13 @@ from crawler.fetch.connection import (
     ClosedEarly,
     ConnectionLost,
     HeadTooLarge,
+    IncomingResponse,
     MalformedResponse,
     ResponseTooLarge,
 )
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Transport, transport_for
-from crawler.fetch.transport import RequestBuilder
+from crawler.fetch.transport import PoolTransport, RequestBuilder
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.parse import content_coding
@@ -98,6 +99,7 @@ class HttpFetcher:
         self._transport = transport_for(
             chosen, guard, connections, transport, identity.origins, public=public
         )
+        self._direct = self._transport if isinstance(self._transport, PoolTransport) else None
 
     async def __aenter__(self) -> Self:
         """Return the fetcher; connections open on demand."""
@@ -136,38 +138,67 @@ class HttpFetcher:
 
     async def _exchange(self, request: Request, timeouts: "_Timeouts") -> Reply:
         limit = self._chosen.max_body if request.limit is None else request.limit
-        http_request = self._builder.build(
-            request.url,
-            conditions(request),
-            OVERHEAD * limit + MARGIN,
-            timeouts.on_progress,
-            request.post,
-            head=request.head,
-        )
-        response = await self._transport.handle_async_request(http_request)
+        received = await self._send(request, limit, timeouts)
         try:
             fields = Headers(
-                (name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw
+                [(name.decode("latin-1"), value.decode("latin-1")) for name, value in received.fields]
             )
-            status = response.status_code
+            status = received.status
             is_unwanted = request.wants_body and not request.wants_body(status, fields)
             if request.head or is_unwanted:
-                shown = b"" if request.head or status == 200 else await self._glimpse(response, fields)
+                shown = b"" if request.head or status == 200 else await self._glimpse(received, fields)
                 return _walled(status, fields, shown) or Response(status, fields, took=timeouts.elapsed)
-            body = await _body(
-                response, fields, limit, cut=request.cut, enlarge=timeouts.waiting(request.room)
+            body = _small_body(received, fields, limit) or await _body(
+                received, fields, limit, cut=request.cut, enlarge=timeouts.waiting(request.room)
             )
             return _walled(status, fields, body) or Response(status, fields, body, timeouts.elapsed)
         finally:
-            await response.aclose()
+            await received.aclose()
 
-    async def _glimpse(self, response: httpx.Response, fields: Headers) -> bytes:
+    async def _send(
+        self, request: Request, limit: int, timeouts: "_Timeouts"
+    ) -> "IncomingResponse | _HttpxResponse":
+        """Send a request, and receive the head of the response."""
+        wire, given = OVERHEAD * limit + MARGIN, conditions(request)
+        if self._direct and request.post is None and not request.head:
+            fields = self._builder.fields(request.url, given)
+            return await self._direct.ask(request.url, fields, wire, timeouts.on_progress)
+        http_request = self._builder.build(
+            request.url, given, wire, timeouts.on_progress, request.post, head=request.head
+        )
+        return _HttpxResponse(await self._transport.handle_async_request(http_request))
+
+    async def _glimpse(self, received: "IncomingResponse | _HttpxResponse", fields: Headers) -> bytes:
         """The body of a reply that nobody wants, if it may be the short page of a firewall."""
         body = b""
-        if walls.may_be_page(response.status_code, fields):
+        if walls.may_be_page(received.status, fields):
             with anyio.move_on_after(min(GLIMPSE, self._chosen.timeout / 2)), suppress(Exception):
-                body = await _body(response, fields, walls.LONGEST, cut=True)
+                body = await _body(received, fields, walls.LONGEST, cut=True)
         return body
+
+
+class _HttpxResponse:
+    """The response of any transport, in the form of ours."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.status, self.fields = response.status_code, response.headers.raw
+        self._response = response
+        self._pieces = aiter(cast("httpx.AsyncByteStream", response.stream))  # as received, still encoded
+
+    def whole(self) -> bytes | None:
+        """The body, if it is known to have been received."""
+        return None
+
+    async def read(self) -> bytes:
+        """The next piece of the body; empty at the end."""
+        while (piece := await anext(self._pieces, None)) is not None:
+            if piece:
+                return piece
+        return b""
+
+    async def aclose(self) -> None:
+        """Close the response."""
+        await self._response.aclose()
 
 
 def fetcher_of(
@@ -241,20 +272,34 @@ def conditions(request: Request) -> dict[str, str]:
     return {**request.headers, **given} if request.headers else given
 
 
+def _small_body(received: "IncomingResponse | _HttpxResponse", fields: Headers, limit: int) -> bytes | None:
+    """A small body that arrived with its head, as most do, decoded in one step; None for any other."""
+    codings, most = fields.all("content-encoding"), min(limit, SMALL_BODY)
+    body = received.whole() if codings in ([], ["gzip"]) else None
+    if body and codings:
+        return content_coding.gunzip(body, most)
+    return body if body and len(body) <= most else None
+
+
 async def _body(
-    response: httpx.Response, fields: Headers, limit: int, *, cut: bool, enlarge: Enlarge | None = None
+    received: "IncomingResponse | _HttpxResponse",
+    fields: Headers,
+    limit: int,
+    *,
+    cut: bool,
+    enlarge: Enlarge | None = None,
 ) -> bytes:
     """The decoded body. `enlarge`: called with the size that it may have before it is more than small."""
     codings = [word.strip().lower() for line in fields.all("content-encoding") for word in line.split(",")]
     decoder = content_coding.decoder([word for word in codings if word], limit)
-    body, received, steps = bytearray(), 0, 0
+    body, size, steps = bytearray(), 0, 0
     try:
         if not cut:
             _check_length(_length(fields), limit)
-        async for chunk in cast("httpx.AsyncByteStream", response.stream):  # as received, still encoded
-            received += len(chunk)
+        while chunk := await received.read():  # still encoded
+            size += len(chunk)
             if decoder.is_coded:
-                _check_coded(received, limit)
+                _check_coded(size, limit)
             for piece in decoder.steps(chunk):
                 if enlarge and len(body) + len(piece) > SMALL_BODY:
                     await enlarge(limit if decoder.is_coded else _length(fields) or limit)

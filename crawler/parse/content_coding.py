@@ -104,6 +104,16 @@ class Inflater:
             layer.finish()
 
 
+def gunzip(body: bytes, most: int) -> bytes | None:
+    """A whole body of one gzip member in one step; None if that does not make it, or of more than `most`."""
+    member = zlib.decompressobj(31)
+    try:
+        plain = member.decompress(body, most + 1)
+    except zlib.error:
+        return None
+    return plain if member.eof and not member.unused_data and len(plain) <= most else None
+
+
 def decoder(codings: Iterable[str], limit: int) -> Inflater:
     """An inflater for the codings of a Content-Encoding field, in the order of the field (RFC 9110 8.4).
 

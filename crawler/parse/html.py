@@ -99,6 +99,11 @@ class PageSource(Struct, frozen=True):
         """Whether parsing may take so long that it should happen in the sandbox."""
         return risk.is_risky(self.body)
 
+    @property
+    def is_long(self) -> bool:
+        """Whether reading it takes so long that it should happen in a thread."""
+        return len(self.body) > risk.SHORT_BYTES
+
 
 def is_selector(text: str) -> bool:
     """Whether a text is a CSS selector that the parser knows."""

@@ -1,14 +1,18 @@
 """Whether a page may stall the HTML parser, found out from its bytes in a few searches.
 
-Lexbor is quadratic in depth and in attributes, and cubic in misnested formatting elements. A page below all
-of these limits, as most are, takes it 100 ms at worst; any other is parsed in the sandbox. Pure.
+Lexbor is linear in text, but quadratic in depth, in the options of a select and in the attributes of a tag,
+and cubic in misnested formatting elements. A page below all of these limits, as most are, takes it 100 ms at
+worst; any other is parsed in the sandbox. Pure.
 """
 
 import re
 from typing import Final
 
-PLAIN_BYTES: Final = 65_536
-PLAIN_TAGS: Final = 5_000
+SHORT_BYTES: Final = 65_536  # up to here, reading a page takes but a moment
+PLAIN_BYTES: Final = 1_000_000  # of text and attributes, which take the parser less than 50 ms
+PLAIN_TAGS: Final = 5_000  # all inside each other, or all options: 100 ms
+PLAIN_TAG: Final = 16_000  # bytes of one tag: as many attributes as fit take 50 ms
+PLAIN_ATTRIBUTES: Final = 5_000  # of a longer one: each is compared with those before it
 FEW_TAGS: Final = 1_000  # up to here misnested elements do no harm
 FEW_BYTES: Final = 3 * FEW_TAGS  # too few to exceed any of these limits: a tag takes three
 SMALL_BYTES: Final = 20_000  # attributes that are compared need no look: as many as fit take 65 ms
@@ -25,23 +29,29 @@ _FORMATTED: Final = re.compile(
 # Elements whose attributes are compared with those of others: formatting elements (13.2.4.3), html and body
 # (13.2.6.4.7). With the rest of the tag if every parser reads it the same way; any other may be longer than
 # it looks.
+_ATTRIBUTES: Final = (
+    rb"(?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+"
+    rb"(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+[\t\n\x0c\r /]*+"
+)
 _COMPARED: Final = re.compile(
     rb"<(?:[bisuBISU]|(?=[bcefhnstBCEFHNST])(?i:big|body|code|em|font|html|nobr|small|strike|strong|tt))"
-    rb"(?=[\t\n\x0c\r /])((?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+"
-    rb"(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+"
-    rb"[\t\n\x0c\r /]*+>)?"
+    rb"(?=[\t\n\x0c\r /])(" + _ATTRIBUTES + rb">)?"
 )
+_PLAIN_OPENING: Final = re.compile(rb"<[A-Za-z][A-Za-z0-9-]*+" + _ATTRIBUTES)  # up to its `>`
+_QUOTED: Final = re.compile(rb"\"[^\"]*+\"|'[^']*+'")
 _BETWEEN: Final = b"\t\n\x0c\r /\"'"  # where an attribute may begin
+# A quoted value in which a tag seems to begin or to end. Without any, each tag ends at the next `>`.
+_TAG_IN_VALUE: Final = re.compile(rb"=[\t\n\x0c\r ]*+(?:\"[^\"<>]*+|'[^'<>]*+)[<>]")
 
 
 def is_risky(body: bytes) -> bool:
     """Whether parsing the page may take so long that it should happen in the sandbox."""
-    if len(body) > PLAIN_BYTES:
-        return True
     if len(body) <= FEW_BYTES:
         return False
+    if len(body) > PLAIN_BYTES:
+        return True
     tags = _tags(body)
-    if tags > PLAIN_TAGS:
+    if tags > PLAIN_TAGS or (len(body) > PLAIN_TAG and _has_large_tag(body)):
         return True
     if len(body) > SMALL_BYTES and _places(body) > PLAIN_COMPARED:
         tags_compared: list[bytes] = _COMPARED.findall(body)  # formatted ones are among them
@@ -56,6 +66,15 @@ def is_risky(body: bytes) -> bool:
 def _tags(body: bytes) -> int:
     """The number of `<`, found by removing them: that takes less than half the instructions of `count`."""
     return len(body) - len(body.replace(b"<", b""))
+
+
+def _has_large_tag(body: bytes) -> bool:
+    """Whether a tag may have more than `PLAIN_ATTRIBUTES`."""
+    if len(body) > SHORT_BYTES and _TAG_IN_VALUE.search(body):
+        return True
+    pieces = [piece[piece.find(b"<") :] for piece in body.split(b">") if len(piece) > PLAIN_TAG]
+    tags = [_QUOTED.sub(b"", one) if _PLAIN_OPENING.fullmatch(one) else one for one in pieces]
+    return any(tag.startswith(b"<") and _places(tag) > PLAIN_ATTRIBUTES for tag in tags)
 
 
 def _compares_much(tags: list[bytes]) -> bool:

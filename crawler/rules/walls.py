@@ -112,7 +112,10 @@ PAGES: Final = (
 _NAMES: Final = frozenset(field.name for field in FIELDS if not field.statuses)
 _NAMES_REFUSING: Final = frozenset(field.name for field in FIELDS)
 _REFUSING: Final = frozenset().union(*(field.statuses for field in FIELDS))
-_HINTS: Final = tuple({mark.text or mark.shown.encode() for mark in PAGES})
+_HINTS: Final = frozenset(mark.text or mark.shown.encode() for mark in PAGES)
+_IN_SCRIPTS: Final = tuple(_HINTS & {mark.code for mark in PAGES})
+_DOTTED: Final = tuple(hint for hint in _HINTS if hint.startswith(b"/."))
+_ANYWHERE: Final = tuple(_HINTS - {*_IN_SCRIPTS, *_DOTTED})
 
 
 def may_be_page(status: int, headers: Headers) -> bool:
@@ -133,12 +136,22 @@ def wall_of(status: int, headers: Headers, body: bytes = b"") -> str:
 
 
 def _wall_of_page(status: int, body: bytes) -> str:
-    if len(body) >= LONGEST or _links_much(body) or not any(hint in body for hint in _HINTS):
+    if len(body) >= LONGEST or _links_much(body) or not _has_hint(body):
         return ""
     seen = elements(body)
     if seen.links > MOST_LINKS or len(seen.resources) > MOST_RESOURCES or len(seen.text) > MOST_TEXT:
         return ""
     return next((f"{mark.wall} ({mark.shown})" for mark in PAGES if _has(status, seen, mark)), "")
+
+
+def _has_hint(body: bytes) -> bool:
+    """Whether a word of a mark is on the page. By `find`: `in` first tries to read the word as a number."""
+    hints = _ANYWHERE
+    if body.find(b"/.") >= 0:
+        hints += _DOTTED
+    if body.find(b"<script") >= 0 or body.find(b"<SCRIPT") >= 0:
+        hints += _IN_SCRIPTS
+    return any(body.find(hint) >= 0 for hint in hints)
 
 
 def _links_much(body: bytes) -> bool:

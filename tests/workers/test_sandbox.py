@@ -16,7 +16,7 @@ from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
 from crawler.parse.extract import Extract
 from crawler.parse.html import PageSource, ParsedPage
-from crawler.parse.risk import PLAIN_BYTES
+from crawler.parse.risk import SHORT_BYTES
 from crawler.workers import sandbox
 from crawler.workers.sandbox import Sandbox
 from crawler.workers.sandbox_child import LARGE_TREE, PAGE_MEMORY, PageAnswer
@@ -279,7 +279,7 @@ NAMES = [b"%c" % code for code in range(ord("a"), ord("z") + 1)]
     ids=["formatting", "quoted", "odd quotes", "odd values", "merged"],
 )  # fmt: skip
 def test_many_distinct_attributes_are_risky(body: bytes) -> None:
-    assert len(body) < PLAIN_BYTES
+    assert len(body) < SHORT_BYTES
     assert PageSource(body, URL).is_risky
 
 

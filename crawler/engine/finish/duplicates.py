@@ -150,7 +150,7 @@ def _contents(judge: Judge, url: Url, reply: Reply) -> frozenset[str]:
     Empty for markup that may stall the parser, as the page is untrusted and is parsed in this process.
     """
     markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC))
-    if markup is None or markup.is_risky:
+    if markup is None or markup.is_risky or markup.is_long:
         return frozenset()
     plain = markup.wanted - {Extract.SPARING, Extract.ECHOLESS, Extract.CALENDAR}
     ways = (plain, plain | {Extract.ECHOLESS}, plain | {Extract.ECHOLESS, Extract.CALENDAR})
