@@ -1,101 +1,206 @@
-"""What fetching and parsing alone cost: a bare loop on our connections, with or without the types of httpx.
+"""The bare loop: what fetching a site and following its links costs at least, in Python and with httpx's types.
 
-A queue, a set, Lexbor, Ada: no robots.txt, no verdicts, no dates, no state. What the whole product costs above it is
-what its promises cost. `benchmarks/speed.py` runs both in turn.
+A queue, a set, Lexbor, Ada, and a sitemap at the end: no robots.txt, no limits, no verdicts, no dates of its own, no state, no
+retries. It shares no code with the crawler, so that it is a yardstick: it stays as it is. What links mean is remembered by
+folder, so that most are looked up and not resolved.
 
-    python benchmarks/floor.py http://127.0.0.1:8202/ [--plain] [--tasks 16] [--found FILE]
+    python benchmarks/floor.py http://127.0.0.1:8202/ sitemap.xml.gz [--tasks 32]
 """
 
 import argparse
 import asyncio
+import gzip
+import re
 import resource
+import sys
 import time
+from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
+from xml.sax.saxutils import escape
 
-import ada_url
-
-import crawler.fetch  # first: else httpx loads its command line, with rich and Pygments  # isort: skip  # noqa: F401
+import httptools
 import httpx
+from ada_url import join_url
 from selectolax.lexbor import LexborHTMLParser
 
-from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.connection import ignore_progress
-from crawler.fetch.pool import ConnectionPool, Destination
-from crawler.fetch.routes import Proxies
-from crawler.fetch.transport import PoolTransport
-from crawler.settings.sections import Http
-
-HEADERS = {"user-agent": "floor", "accept-encoding": "gzip, deflate, br, zstd"}
+HEADERS = {"user-agent": "bench/1", "accept": "text/html,*/*;q=0.1", "accept-encoding": "gzip"}
+TIMEOUT = 30  # seconds
+# Links with nothing to normalise: paths, and paths relative to their folder.
+PLAIN = re.compile(r"/(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*(?:/|$))*").fullmatch
+PLAIN_RELATIVE = re.compile(r"(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*(?:/|$))+").fullmatch
 
 
-async def bare(start: str, tasks: int, *, plain: bool) -> list[str]:
-    """URLs of pages read."""
-    parts = urlsplit(start)
-    place = Destination(parts.scheme, parts.hostname or "", parts.port or 80)
-    pool = ConnectionPool(AddressGuard(allowed=["127.0.0.1"]), lambda: httpx.create_ssl_context(), tasks)  # noqa: PLW0108
-    transport = PoolTransport(pool, Proxies(Http()).destination)
-    seen, todo = {start}, [start]
-    waiting, pages = 0, list[str]()
-    more = asyncio.Condition()
+class Connection(asyncio.Protocol):
+    """One HTTP/1.1 connection: one response at a time."""
 
-    async def through_httpx(url: str) -> bytes:
-        reply = await transport.handle_async_request(
-            httpx.Request("GET", url, headers=HEADERS | {"host": parts.netloc})
-        )
+    def __init__(self) -> None:
+        self.is_closed = False
+        self._answer: asyncio.Future[int] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_closed = True
+        if self._answer and not self._answer.done():
+            self._answer.set_exception(error or ConnectionError("closed"))
+
+    def data_received(self, data: bytes) -> None:
         try:
-            return await reply.aread() if "html" in reply.headers.get("content-type", "") else b""
-        finally:
-            await reply.aclose()
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            if self._answer and not self._answer.done():
+                self._answer.set_exception(error)
 
-    async def straight(url: str) -> bytes:
-        target = url[len(start) - 1 :]
-        head = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nUser-Agent: floor\r\n\r\n"
-        answer = await pool.ask(place, head.encode(), 100_000_000, ignore_progress)
-        pieces = []
-        while piece := await answer.read():
-            pieces.append(piece)
-        await answer.aclose()
-        is_html = any(n.lower() == b"content-type" and b"html" in v for n, v in answer.fields)
-        return b"".join(pieces) if is_html else b""
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name, value))
 
-    async def work() -> None:
-        nonlocal waiting
-        ask = straight if plain else through_httpx
-        while True:
-            async with more:
-                waiting += 1
-                await more.wait_for(lambda: todo or waiting == tasks)  # noqa: B023 - both are of this function
-                if not todo:
-                    more.notify_all()
-                    return
-                waiting -= 1
-                url = todo.pop()
-            body = await ask(url)
-            if not body:
+    def on_body(self, piece: bytes) -> None:
+        self.body.append(piece)
+
+    def on_message_complete(self) -> None:
+        self.is_kept = self._parser.should_keep_alive()
+        if self._answer and not self._answer.done():
+            self._answer.set_result(self._parser.get_status_code())
+
+    def send(self, request: bytes) -> asyncio.Future[int]:
+        """The status of the answer, when it is complete."""
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.body: list[bytes] = []
+        self._parser = httptools.HttpResponseParser(self)
+        self._answer = asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+        return self._answer
+
+
+class Transport(httpx.AsyncBaseTransport):
+    """Connections to a few hosts, kept alive."""
+
+    def __init__(self) -> None:
+        self._idle: dict[tuple[str, int], list[Connection]] = {}
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        url = request.url
+        place = url.host, url.port or 80
+        idle = self._idle.setdefault(place, [])
+        connection = next(
+            (one for one in iter(lambda: idle.pop() if idle else None, None) if not one.is_closed), None
+        )
+        if connection is None:
+            _, connection = await asyncio.get_running_loop().create_connection(Connection, *place)
+        fields = [b"%b: %b\r\n" % field for field in request.headers.raw]
+        head = [request.method.encode(), b" ", url.raw_path, b" HTTP/1.1\r\n", *fields, b"\r\n"]
+        async with asyncio.timeout(TIMEOUT):
+            status = await connection.send(b"".join(head))
+        if connection.is_kept:
+            idle.append(connection)
+        else:
+            connection.transport.close()
+        stream = httpx.ByteStream(b"".join(connection.body))
+        return httpx.Response(status, headers=connection.headers, stream=stream)
+
+
+class Crawl:
+    """One crawl."""
+
+    def __init__(self, start: str) -> None:
+        parts = urlsplit(start)
+        self._origin = f"{parts.scheme}://{parts.netloc}"
+        self._headers = httpx.Headers({"host": parts.netloc, **HEADERS})
+        self._transport = Transport()
+        self._seen, self._todo = {start}, [start]
+        # Links that were looked at: those that are the same on all pages, and those of each folder.
+        self._everywhere: set[str] = set()
+        self._folders: dict[str, set[str]] = {}
+        self._busy, self._is_over, self._idle = 0, False, list[asyncio.Event]()
+        self.pages: list[tuple[str, str]] = []  # with Last-Modified
+
+    async def run(self, tasks: int) -> None:
+        """Crawls."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(tasks):
+                group.create_task(self._work())
+
+    async def _work(self) -> None:
+        while not self._is_over:
+            if not self._todo:
+                event = asyncio.Event()
+                self._idle.append(event)
+                await event.wait()
                 continue
-            pages.append(url)
-            new = []
-            hrefs = {
-                (node.attributes.get("href") or "").partition("#")[0]
-                for node in LexborHTMLParser(body.decode("utf-8", "replace")).css("a[href]")
-            }
-            for href in hrefs:
-                try:
-                    found = ada_url.join_url(url, href)
-                except ValueError:
-                    continue
-                if found.startswith(start) and found not in seen:
-                    seen.add(found)
-                    new.append(found)
-            if new:
-                async with more:
-                    todo.extend(new)
-                    more.notify(len(new))
+            url = self._todo.pop()
+            self._busy += 1
+            try:
+                await self._page(url)
+            finally:
+                self._busy -= 1
+            self._is_over = not (self._busy or self._todo)
+            for _ in range(len(self._idle) if self._is_over else min(len(self._todo), len(self._idle))):
+                self._idle.pop().set()
 
-    await asyncio.gather(*(work() for _ in range(tasks)))
-    pool.close()
-    return pages
+    async def _page(self, url: str) -> None:
+        try:
+            reply = await self._transport.handle_async_request(
+                httpx.Request("GET", url, headers=self._headers)
+            )
+            body = await reply.aread()
+        except (OSError, httpx.HTTPError, httptools.HttpParserError) as error:
+            print(f"{url}: {error!r}", file=sys.stderr)
+            return
+        if reply.status_code == 200 and reply.headers.get("content-type", "").startswith("text/html"):
+            self.pages.append((url, reply.headers.get("last-modified", "")))
+            self._links(url, body)
+
+    def _links(self, url: str, body: bytes) -> None:
+        try:
+            text = body.decode()
+        except UnicodeDecodeError:
+            text = body.decode("latin-1")
+        hrefs = set()
+        for node in LexborHTMLParser(text).css("a[href]"):
+            if href := node.attributes["href"]:
+                hrefs.add(href.partition("#")[0])
+        folder = url[: url.rfind("/") + 1]
+        known = self._folders.setdefault(folder, set())
+        for href in hrefs - self._everywhere - known:
+            self._link(url, folder, known, href)
+
+    def _link(self, url: str, folder: str, known: set[str], href: str) -> None:
+        found = None
+        if href.startswith("/"):
+            self._everywhere.add(href)
+            found = self._origin + href if PLAIN(href) else None
+        elif href.startswith(("http:", "https:")):
+            self._everywhere.add(href)
+        elif href and not href.startswith("?"):
+            known.add(href)
+            found = folder + href if PLAIN_RELATIVE(href) else None
+        if not href:
+            return
+        try:
+            found = found or join_url(url, href.strip())
+        except ValueError:
+            return
+        if found.startswith(self._origin + "/") and found not in self._seen:
+            self._seen.add(found)
+            self._todo.append(found)
+
+
+def write(file: Path, pages: list[tuple[str, str]]) -> None:
+    """The sitemap."""
+    dates: dict[str, str] = {}
+    with gzip.open(file, "wt", compresslevel=6) as out:
+        out.write(
+            '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        )
+        for url, modified in sorted(pages):
+            if modified and modified not in dates:
+                dates[modified] = parsedate_to_datetime(modified).isoformat()
+            lastmod = f"<lastmod>{dates[modified]}</lastmod>" if modified else ""
+            out.write(f"<url><loc>{escape(url)}</loc>{lastmod}</url>\n")
+        out.write("</urlset>\n")
 
 
 def main() -> None:
@@ -104,9 +209,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("start")
-    parser.add_argument("--plain", action="store_true", help="without the types of httpx")
-    parser.add_argument("--tasks", type=int, default=16)
-    parser.add_argument("--found", metavar="FILE", help="write the URLs that were read")
+    parser.add_argument("sitemap", type=Path)
+    parser.add_argument("--tasks", type=int, default=32)
     chosen = parser.parse_args()
     try:
         import uvloop  # noqa: PLC0415 - an extra
@@ -114,12 +218,10 @@ def main() -> None:
         run = uvloop.run
     except ImportError:
         run = asyncio.run
-    began = time.perf_counter()
-    found = run(bare(chosen.start, chosen.tasks, plain=chosen.plain))
-    if chosen.found:
-        Path(chosen.found).write_text("\n".join(found))
-    pages = len(found)
-    wall = time.perf_counter() - began
+    began, crawl = time.perf_counter(), Crawl(chosen.start)
+    run(crawl.run(chosen.tasks))
+    write(chosen.sitemap, crawl.pages)
+    pages, wall = len(crawl.pages), time.perf_counter() - began
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu = used.ru_utime + used.ru_stime
     print(f"{pages:,} pages, {pages / wall:,.0f} pages/s, {cpu / pages * 1e3:.2f} ms of CPU a page")

@@ -49,12 +49,11 @@ def contenders(chosen: argparse.Namespace) -> dict[str, Command]:
     found: dict[str, Command] = {
         "sitemap-crawler": ours(1),
         "sitemap-crawler, 2 processes": ours(2),
-        "bare loop, httpx types": lambda url, out: [
+        "bare loop": lambda url, out: [
             sys.executable,
             str(HERE / "floor.py"),
             url,
-            "--found",
-            str(out / "found"),
+            str(out / "sitemap.xml.gz"),
         ],
     }
     if chosen.many:
@@ -98,7 +97,7 @@ def contenders(chosen: argparse.Namespace) -> dict[str, Command]:
 
 def found_in(out: Path) -> int:
     """How many pages a run brought."""
-    sitemaps = sorted((out / "out").glob("sitemap*.xml.gz")) if (out / "out").exists() else []
+    sitemaps = [*(out / "out").glob("sitemap*.xml.gz"), *out.glob("sitemap.xml.gz")]
     if sitemaps:
         return sum(len(re.findall(rb"<url>", gzip.decompress(file.read_bytes()))) for file in sitemaps)
     if (out / "found").exists():

@@ -1,7 +1,8 @@
 """A site of any size on loopback, made up page by page as it is asked for: no files, the same pages at every run.
 
-Page n links to the pages 8n+1 to 8n+8, to twelve that every page links to, and to twelve elsewhere. One process; a page takes
-it a few tens of microseconds, so that the crawler is what is measured.
+Page n links to the pages 8n+1 to 8n+8, to twelve that every page links to, and to twelve elsewhere. Most have 4 kB; one in 50 has
+100 kB of text, and one in 200 a table of 10,000 tags. One process; a page takes it a few tens of microseconds, so that the
+crawler is what is measured.
 
     .venv/bin/python benchmarks/synthetic.py 100000 --port 8299
 """
@@ -34,8 +35,11 @@ WORDS = [
     "batch",
 ]
 CHILDREN, EVERYWHERE, ELSEWHERE = 8, 12, 12
+LONG, TABLE = 50, 200  # one page in so many
 DATE = "Sat, 21 Sep 2024 10:00:00 GMT"
 PARAGRAPHS = [" ".join(random.Random(seed).choices(WORDS, k=40)) for seed in range(64)]
+LONG_TEXT = "".join(f"<p>{PARAGRAPHS[n % 64]}</p>" for n in range(500))
+ROWS = "".join(f"<tr><td>{n}</td><td>{WORDS[n % 18]}</td></tr>" for n in range(1_700))
 
 
 def answers(url: str) -> bool:
@@ -55,7 +59,7 @@ def path(number: int) -> str:
 
 
 def page(number: int, total: int) -> bytes:
-    """One page of about 4 kB."""
+    """One page."""
     children = range(CHILDREN * number + 1, min(CHILDREN * number + CHILDREN + 1, total))
     step = number * 2_654_435_761
     elsewhere = [(step + k * 40_503_001) % total for k in range(ELSEWHERE)]
@@ -64,9 +68,10 @@ def page(number: int, total: int) -> bytes:
         f'<p>{PARAGRAPHS[(number + n) % 64]} <a href="{path(n)}">page {n}</a></p>'
         for n in (*children, *elsewhere)
     )
+    more = LONG_TEXT if number % LONG == LONG - 1 else f"<table>{ROWS}</table>" if number % TABLE == 1 else ""
     return (
         f"<!DOCTYPE html><html lang=en><head><meta charset=utf-8><title>Page {number}</title></head><body><nav><ul>{items}"
-        f"</ul></nav><main><h1>Page {number}</h1>{texts}</main></body></html>"
+        f"</ul></nav><main><h1>Page {number}</h1>{texts}{more}</main></body></html>"
     ).encode()
 
 
