@@ -26,7 +26,7 @@ from synthetic import answers
 HERE = Path(__file__).parent
 FIGURES = HERE / "ratchet.json"
 PORT = 8297
-PAGES = 600
+PAGES = 400
 MARGIN = {"instructions": 0.05, "CPU seconds": 0.25}
 RUNS = {"instructions": 1, "CPU seconds": 6}
 ENOUGH = 25  # seconds, after which no further pair of runs begins

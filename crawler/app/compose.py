@@ -36,7 +36,6 @@ from crawler.rules.judge import LISTABLE_TYPES, Judge, JudgeRules
 from crawler.rules.lastmod import DATE_SOURCES
 from crawler.settings.object_url import parsed
 from crawler.settings.sections import Settings
-from crawler.sitemap.publish.object_store import check_installed
 from crawler.workers.sandbox import CHILDREN, Sandbox
 
 if TYPE_CHECKING:
@@ -86,9 +85,11 @@ def check_extras(settings: Settings) -> None:
     if settings.http.http2 and find_spec("h2") is None:
         raise ConfigError("--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'.")
     if url := parsed(settings.output.output):
+        from crawler.sitemap.publish.object_store import check_installed  # noqa: PLC0415 - if asked for
+
         check_installed(url)
     if settings.render.render != "off":
-        from crawler.fetch.render import renderer  # noqa: PLC0415 - loaded only when asked for
+        from crawler.fetch.render import renderer  # noqa: PLC0415 - as above
 
         renderer.check(settings)
 

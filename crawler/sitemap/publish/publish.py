@@ -28,7 +28,7 @@ from crawler.model.facts import Entry, Extras
 from crawler.parse.url import Url, origin
 from crawler.settings.object_url import ObjectUrl, is_object_url, parsed
 from crawler.settings.sections import DEFAULTS, Guard, Output, Settings
-from crawler.sitemap.publish import staging, stylesheet, upload
+from crawler.sitemap.publish import staging, stylesheet
 from crawler.sitemap.publish.difference import Difference, compare
 from crawler.sitemap.publish.guard import PUBLICATIONS_COMPARED, CrawlResult, EarlierPublications
 from crawler.sitemap.publish.guard import check as check_guard
@@ -45,7 +45,6 @@ from crawler.sitemap.publish.manifest import (
     shards_of,
     taken,
 )
-from crawler.sitemap.publish.object_store import connect
 from crawler.sitemap.publish.published import Published
 from crawler.sitemap.publish.swap import SETTLED, make_durable, move, swap
 from crawler.sitemap.validate.file import Check
@@ -211,6 +210,9 @@ async def _move_draft(
 async def _put_draft(
     draft: _Draft, output: Output, url: ObjectUrl, last_check: LastCheck | None
 ) -> Published:
+    from crawler.sitemap.publish import upload  # noqa: PLC0415 - most sitemaps are put into a folder
+    from crawler.sitemap.publish.object_store import connect  # noqa: PLC0415 - as above
+
     store, dry = connect(url, output.publish_timeout), draft.guard.dry_run
     writer = draft.crawl.writer or token_hex(8)
     with _temporary() as place:
@@ -269,6 +271,9 @@ def check_folder(output: Output) -> None:
 
 
 def _check_store(url: ObjectUrl, seconds: float) -> None:
+    from crawler.sitemap.publish import upload  # noqa: PLC0415 - as above
+    from crawler.sitemap.publish.object_store import connect  # noqa: PLC0415 - as above
+
     store = connect(url, seconds)
     with _temporary() as place, staging.translated(url):
         manifest = store.get(MANIFEST)
