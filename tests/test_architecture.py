@@ -34,17 +34,17 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 3800,
+    "parse": 3810,
     "model": 1750,
     "errors": 200,
     "settings": 1530,
     "ports": 990,
     "report": 3840,
-    "rules": 3530,
+    "rules": 3540,
     "fetch": 3650,
     "frontier": 7570,
     "sitemap": 4580,
-    "engine": 2720,
+    "engine": 2755,
     "workers": 1450,
     "app": 4700,
     "cli": 5650,

@@ -342,13 +342,12 @@ class Job:
 
         None if the settings do not ask for it, or too little of the site is known. Raises `FrontierError`.
         """
-        scope = self.settings.scope
         is_limited = self.stop_reason is StopReason.MAX_PAGES
         if not self.settings.external.check_external or not (self.ending is Ending.COMPLETE or is_limited):
             return None
         from crawler.app.external import check_links  # noqa: PLC0415 - most jobs do not check them
 
-        left = float("inf") if scope.max_time is None else max(0.0, scope.max_time - self.stats.elapsed)
+        left = max(0.0, (self.settings.scope.max_time or float("inf")) - self.stats.elapsed)
         return await check_links(self.frontier, self.settings, self.run.number, left)
 
     async def _published_base(self) -> PublishBase:

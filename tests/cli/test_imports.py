@@ -97,7 +97,20 @@ def test_importing_the_library_leaves_the_modules_of_httpx_alone() -> None:
     written = re.compile(
         r"sys\.modules(\[[^\]]+\] = |\.(setdefault|update|pop|__setitem__)\()|del sys\.modules"
     )
-    assert not [path for path in package.rglob("*.py") if written.search(path.read_text())]
+    library = set(package.rglob("*.py")) - {package / "__main__.py"}  # that has the process for itself
+    assert not [path for path in library if written.search(path.read_text())]
+
+
+def test_a_quiet_crawl_does_not_load_what_shows_progress(tmp_path: Path) -> None:
+    ask = (
+        "import sys; from crawler.__main__ import _run; "
+        "_run(['crawl', 'http://127.0.0.1:1/', '--quiet', '--state', 's.db']); print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", ask], cwd=tmp_path, env=ENV, capture_output=True, text=True, check=True
+    )
+    off = {"rich", "pygments", "crawler.app.submission", "crawler.engine.external", "crawler.workers.pool"}
+    assert not set(done.stdout.split()) & (off | {"crawler.sitemap.publish.object_store"})
 
 
 def test_a_crawl_loads_its_own_client_and_no_other() -> None:

@@ -26,6 +26,7 @@ from crawler.parse.content_coding import (
     TooLarge,
     UnknownCoding,
     decoder,
+    gunzip,
 )
 
 
@@ -212,3 +213,22 @@ def test_every_layer_counts_against_the_limit(outer: str) -> None:
 def test_a_bgzip_file_with_many_members_is_decoded() -> None:
     body = gzip.compress(b"a" * 60_000) * (STREAMS - 100)
     assert len(inflate(["gzip"], body, limit=60_000_000)) == 60_000 * (STREAMS - 100)
+
+
+@pytest.mark.parametrize(
+    ("coded", "plain"),
+    [
+        (gzip.compress(b"a" * 100), b"a" * 100),
+        (gzip.compress(b"a" * 101), None),
+        (gzip.compress(b"a") + gzip.compress(b"b"), None),
+        (gzip.compress(b"a") + b"\0", None),
+        (gzip.compress(b"a")[:-1], None),
+        (gzip.compress(b"a")[:-8] + bytes(8), None),
+        (b"nonsense", None),
+        (b"", None),
+    ],
+)
+def test_a_body_is_decoded_in_one_step_only_if_it_is_one_whole_member(
+    coded: bytes, plain: bytes | None
+) -> None:
+    assert gunzip(coded, 100) == plain

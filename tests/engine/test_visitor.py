@@ -1,0 +1,61 @@
+"""Where a page is read: here, in a thread, or in the sandbox."""
+
+import threading
+from dataclasses import dataclass
+
+import pytest
+
+from crawler.engine.visitor import LocalVisitor
+from crawler.model.outcome import Failed, Listed
+from crawler.model.reasons import Cause
+from crawler.model.reply import Broken, Headers, Reply, Response
+from crawler.model.visit import Lease, Visit
+from crawler.parse.html import PageSource, ParsedPage
+from crawler.parse.normalise import Normaliser
+from crawler.parse.url import Url
+from crawler.ports import Request
+from crawler.rules.judge import Judge, JudgeRules
+
+URL = Url("https://www.example.com/a")
+
+
+@dataclass
+class Answers:
+    """A fetcher that answers every request with one page."""
+
+    body: bytes
+
+    async def fetch(self, _: Request) -> Reply:
+        return Response(200, Headers([("content-type", "text/html; charset=utf-8")]), self.body)
+
+
+class Sandbox:
+    """A reader that never has a page."""
+
+    async def read(self, _: PageSource) -> ParsedPage | Broken:
+        return Broken(Cause.PARSE)
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        (b"<p>short", "here"),
+        (b"<p>long " * 2_000 + b"words and <!-- no --> more " * 5_000, "thread"),
+        (b"<div>" * 5_001, "sandbox"),
+        (b"<p>" + b"x" * 1_000_001, "sandbox"),
+    ],
+)
+async def test_where_a_page_is_read(body: bytes, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = PageSource.read
+    places: list[str] = []
+
+    def noted(markup: PageSource) -> ParsedPage:
+        places.append("here" if threading.current_thread() is threading.main_thread() else "thread")
+        return read(markup)
+
+    monkeypatch.setattr(PageSource, "read", noted)
+    judge = Judge(JudgeRules("sitemap-crawler", Normaliser()))
+    visitor = LocalVisitor(Answers(body), judge, Sandbox(), lambda: 1_790_000_000.0)
+    result = await visitor.visit(Lease(1, 1, Visit(URL)))
+    assert places == ([] if place == "sandbox" else [place])
+    assert isinstance(result.verdict.outcome, Failed if place == "sandbox" else Listed)
