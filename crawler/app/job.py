@@ -347,8 +347,8 @@ class Job:
             return None
         from crawler.app.external import check_links  # noqa: PLC0415 - most jobs do not check them
 
-        left = max(0.0, (self.settings.scope.max_time or float("inf")) - self.stats.elapsed)
-        return await check_links(self.frontier, self.settings, self.run.number, left)
+        left = float("inf") if (most := self.settings.scope.max_time) is None else most - self.stats.elapsed
+        return await check_links(self.frontier, self.settings, self.run.number, max(0.0, left))
 
     async def _published_base(self) -> PublishBase:
         site = urls.origin(await final_start(self.frontier, self.starts[0]))
