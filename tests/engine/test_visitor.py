@@ -40,7 +40,7 @@ class Sandbox:
     ("body", "place"),
     [
         (b"<p>short", "here"),
-        (b"<p>long " * 2_000 + b"words and <!-- no --> more " * 5_000, "thread"),
+        (b"<p>long " * 2_000 + b"words and more " * 10_000, "thread"),
         (b"<div>" * 5_001, "sandbox"),
         (b"<p>" + b"x" * 1_000_001, "sandbox"),
     ],
