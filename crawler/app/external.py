@@ -11,12 +11,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 
 from crawler.app.settings_urls import product_token
-from crawler.engine.external import DELAY, ExternalLinks
 from crawler.fetch.exchange import fetcher_of
 from crawler.fetch.request_headers import anonymous
 from crawler.model.external import CheckedLink, DueLink, ExternalCheck
@@ -26,6 +25,9 @@ from crawler.ports import Frontier, reads
 from crawler.rules.external import LinkRanks
 from crawler.settings.after_run import External
 from crawler.settings.sections import Http, Settings
+
+if TYPE_CHECKING:
+    from crawler.engine.external import ExternalLinks
 
 log = logging.getLogger("crawler.external")
 
@@ -48,6 +50,8 @@ async def check_links(frontier: Frontier, settings: Settings, run: int, seconds:
 
     `run`: the number of the run at work. Raises `FrontierError`.
     """
+    from crawler.engine.external import DELAY, ExternalLinks  # noqa: PLC0415 - most jobs check no links
+
     chosen = settings.external
     begun = await _begun(frontier, run)
     picked = await _choose(frontier, begun.round, chosen)
@@ -116,7 +120,7 @@ def _http(chosen: Http) -> Http:
 
 
 async def _ended(
-    frontier: Frontier, begun: ExternalCheck, picked: _Chosen, checking: ExternalLinks, *, timed_out: bool
+    frontier: Frontier, begun: ExternalCheck, picked: _Chosen, checking: "ExternalLinks", *, timed_out: bool
 ) -> ExternalCheck:
     """Notes that the check is finished, and says what was left out."""
     left = picked.left + len(picked.links) - checking.checked

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from crawler.app.compose import access_of, open_fetcher
 from crawler.app.delivery import deliver
+from crawler.app.external import check_links
 from crawler.app.features import writing
 from crawler.app.own_folder import own_folder_of
 from crawler.app.pages import Page, pages_of
@@ -25,6 +26,7 @@ from crawler.app.publication import doubts_of, final_start, in_published_order, 
 from crawler.app.robots_line import ask_published
 from crawler.app.site_health import MOST_VANISHED, VanishedCheck, ask_again, asking
 from crawler.app.state import AWAY, is_database, new_file, opened, remove_files
+from crawler.app.submission import Submitted, submit
 from crawler.engine.crawl import Crawl, Ending
 from crawler.engine.robots import Access
 from crawler.errors import (
@@ -67,8 +69,6 @@ from crawler.sitemap.publish.published import Published
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from crawler.app.submission import Submitted
-
 OF_THE_RUN: Final = frozenset(
     {Exit.OK, Exit.UNREACHABLE, Exit.ROBOTS, Exit.GUARD, Exit.PARTIAL, Exit.FINDINGS}
 )
@@ -88,7 +88,7 @@ class Job:
     sinks: list[Sink] = field(default_factory=list)
     ending: Ending | None = None
     doubts: SiteDoubts = field(default_factory=SiteDoubts)
-    submitted: "Submitted | None" = None
+    submitted: Submitted | None = None
     _crawl: Crawl | None = None
     _stopped: str | None = None
     _refused: str | None = None
@@ -317,19 +317,17 @@ class Job:
         """
         return await deliver(self.frontier, self.settings.output, published)
 
-    async def submit(self) -> "Submitted":
+    async def submit(self) -> Submitted:
         """Tells search engines which pages changed since the last submission. The run must be published.
 
         Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
         """
-        from crawler.app.submission import submit  # noqa: PLC0415 - most jobs do not submit
-
         self._check_crawled()
         base = await self._published_base()
         self.submitted = await submit(self.frontier, self.settings, base, on_counted=self._is_submitting)
         return self.submitted
 
-    def _is_submitting(self, submitted: "Submitted") -> None:
+    def _is_submitting(self, submitted: Submitted) -> None:
         self.submitted = submitted  # also of use if it fails half-way
 
     async def _writer(self) -> str:
@@ -342,13 +340,12 @@ class Job:
 
         None if the settings do not ask for it, or too little of the site is known. Raises `FrontierError`.
         """
+        scope = self.settings.scope
         is_limited = self.stop_reason is StopReason.MAX_PAGES
         if not self.settings.external.check_external or not (self.ending is Ending.COMPLETE or is_limited):
             return None
-        from crawler.app.external import check_links  # noqa: PLC0415 - most jobs do not check them
-
-        left = float("inf") if (most := self.settings.scope.max_time) is None else most - self.stats.elapsed
-        return await check_links(self.frontier, self.settings, self.run.number, max(0.0, left))
+        left = float("inf") if scope.max_time is None else max(0.0, scope.max_time - self.stats.elapsed)
+        return await check_links(self.frontier, self.settings, self.run.number, left)
 
     async def _published_base(self) -> PublishBase:
         site = urls.origin(await final_start(self.frontier, self.starts[0]))

@@ -109,7 +109,7 @@ def test_a_quiet_crawl_does_not_load_what_shows_progress(tmp_path: Path) -> None
     done = subprocess.run(
         [sys.executable, "-c", ask], cwd=tmp_path, env=ENV, capture_output=True, text=True, check=True
     )
-    off = {"rich", "pygments", "crawler.app.submission", "crawler.engine.external", "crawler.workers.pool"}
+    off = {"rich", "pygments", "crawler.engine.external", "crawler.workers.pool"}
     assert not set(done.stdout.split()) & (off | {"crawler.sitemap.publish.object_store"})
 
 
