@@ -228,7 +228,5 @@ def test_a_bgzip_file_with_many_members_is_decoded() -> None:
         (b"", None),
     ],
 )
-def test_a_body_is_decoded_in_one_step_only_if_it_is_one_whole_member(
-    coded: bytes, plain: bytes | None
-) -> None:
+def test_one_step_decodes_one_whole_member_only(coded: bytes, plain: bytes | None) -> None:
     assert gunzip(coded, 100) == plain
