@@ -99,6 +99,7 @@ _SAMPLES = {
     "max_depth": "5",
     "recipe": "wordpress",
     "max_pages": "10000",
+    "budget": "2000",
     "max_time": '"2h"',
     "input": "urls.txt",
     "strip_param": "ref",

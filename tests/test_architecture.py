@@ -35,19 +35,19 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 3810,
-    "model": 1750,
+    "model": 1780,
     "errors": 200,
-    "settings": 1530,
+    "settings": 1545,
     "ports": 990,
     "report": 3840,
-    "rules": 3540,
+    "rules": 3715,
     "fetch": 3650,
-    "frontier": 7570,
+    "frontier": 7955,
     "sitemap": 4580,
-    "engine": 2755,
+    "engine": 2765,
     "workers": 1450,
-    "app": 4700,
-    "cli": 5650,
+    "app": 4735,
+    "cli": 5680,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

@@ -52,6 +52,10 @@ SCRIPTS = {
     "--known",
     "--failures",
     "--topic",
+    "--model",
+    "--nights",
+    "--share",
+    "--sitemap",
 }  # flags of what is not the program
 GENERATED = {
     "config/example.toml": "reference.example",
@@ -196,7 +200,7 @@ def test_documents_keep_within_their_length() -> None:
     assert words(ROOT / "README.md") <= 900
     assert words(ROOT / "CHANGELOG.md") <= 300
     readers = [path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "dev"]
-    assert words(*readers) <= 25_200
+    assert words(*readers) <= 25_550
 
 
 def test_decisions_are_short() -> None:

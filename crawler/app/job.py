@@ -118,7 +118,7 @@ class Job:
         balance = await self.frontier.read(reads.RunBalance())
         filtered = balance.filtered  # `Stats` counts visited URLs only
         self.stats.resume(balance.discovered - filtered, sum(balance.outcomes.values()) - filtered)
-        self._crawl = self.parts.crawl(self.frontier, self.stats, self.sinks)
+        self._crawl = self.parts.crawl(self.frontier, self.run, self.stats, self.sinks)
         if self._stopped:
             self._crawl.stop(self._stopped)
         return await self._crawl.run()
@@ -411,7 +411,7 @@ async def open_job(
 
 def _stats(given: Given, clock: Callable[[], float]) -> Stats:
     limits, tasks, names = given.settings.scope, given.settings.pace.concurrency, given.settings.state.site
-    pages, seconds, site = limits.max_pages, limits.max_time, names[-1:] or (urls.origin(given.starts[0]),)
+    pages, seconds, site = given.most_pages, limits.max_time, names[-1:] or (urls.origin(given.starts[0]),)
     return Stats(clock, max_pages=pages, max_time=seconds, concurrency=tasks, site=site[0])
 
 

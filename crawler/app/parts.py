@@ -18,7 +18,7 @@ from msgspec import Struct
 from crawler.app.compose import Surroundings, access_of, open_visitor, traffic_of
 from crawler.app.own_folder import own_folder_of
 from crawler.app.seeding import Lines, Seeding, started_by_input
-from crawler.app.settings_digests import avoids_logout, fingerprint, identity, reading, terms
+from crawler.app.settings_digests import avoids_logout, fingerprint, identity, most_pages, reading, terms
 from crawler.app.settings_urls import normaliser, publish_base, starts_of
 from crawler.app.state import far_of, is_database, is_file, state_path
 from crawler.engine.course import Limits
@@ -65,6 +65,11 @@ class Given(Struct, frozen=True):
     # The start URLs come from --input: none of them has to lead to a page.
     starts_are_input: bool
 
+    @property
+    def most_pages(self) -> int | None:
+        """How many pages a run may visit."""
+        return most_pages(self.settings.scope)
+
 
 class Parts(Struct, frozen=True):
     """What a crawl is made of, besides its state."""
@@ -77,8 +82,8 @@ class Parts(Struct, frozen=True):
     traps: Traps
     traffic: Traffic | None
 
-    def crawl(self, frontier: Frontier, stats: Stats, sinks: Sequence[Sink]) -> Crawl:
-        """A crawl of the site."""
+    def crawl(self, frontier: Frontier, run: Run, stats: Stats, sinks: Sequence[Sink]) -> Crawl:
+        """A crawl of the site. The frontier of a partial run counts its pages."""
         settings = self.given.settings
         pace, chosen = settings.pace, settings.scope
         rules, logged_in = PageRules(settings.rules.rule), avoids_logout(settings)
@@ -95,7 +100,12 @@ class Parts(Struct, frozen=True):
             site,
             self.visitor,
             stats,
-            Limits(pace.concurrency, settings.guard.keep_failing, chosen.max_pages, chosen.max_time),
+            Limits(
+                pace.concurrency,
+                settings.guard.keep_failing,
+                self.given.most_pages if run.follows is None else None,
+                chosen.max_time,
+            ),
             Seeding(settings, frontier, site, self.given.inputs),
             [stats, *sinks],
             frontier.clock,

@@ -98,19 +98,28 @@ async def _by_rules(
         yield rules.apply(chunk) if rules else chunk
 
 
+async def lacks_published_pages(history: History) -> bool:
+    """Whether pages of the last publication are still to be visited in the newest run, or found."""
+    run = await history.read(reads.NewestRun())
+    published = await history.read(reads.PublishedOutcomes())
+    return "" in published or (run is not None and run.follows is not None and not run.complete)
+
+
 async def result_of(
     frontier: Frontier, base: PublishBase, balance: Balance, found: SiteDoubts, *, complete: bool
 ) -> CrawlResult:
     """What the guard is told of the newest run. `complete`: every URL is settled."""
     has_failed = any(code.startswith("failed:") for code in balance.outcomes)
+    run = await frontier.read(reads.NewestRun())
     return CrawlResult(
         complete,
-        balance.outcomes,
+        balance.visited,
         await frontier.read(reads.PublishedOutcomes()),
         found.doubt,
         await frontier.read(reads.FailuresOfRun()) if has_failed else Failures(),
         await frontier.recall(HEALTH),
         identity=await identity_of(frontier, base),
+        is_partial=run is not None and run.follows is not None,
     )
 
 

@@ -14,7 +14,7 @@ from crawler.model.run import Terms
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.rules.record import AVERTED
-from crawler.settings.sections import DEFAULTS, Http, Settings, keys
+from crawler.settings.sections import DEFAULTS, Http, Scope, Settings, keys
 from crawler.sitemap.publish.identity import SitemapIdentity
 
 AGREED: Final = frozenset({
@@ -24,7 +24,9 @@ AGREED: Final = frozenset({
 """Sections and settings that all members of a run must have alike."""
 CHOOSING: Final = frozenset({"scope", "urls", "verdicts", "rules", "ignore-robots"})
 """Sections and settings that choose which pages are listed."""
-NOT_CHOOSING: Final = frozenset({"start", "scope", "max-pages", "max-time"})
+LIMITS: Final = ("max_pages", "max_time", "budget", "max_age")
+"""Settings of the scope that end a run early: pages that are not visited stay as they are."""
+NOT_CHOOSING: Final = frozenset({"start", "scope", *(name.replace("_", "-") for name in LIMITS)})
 READ: Final = 3  # increment when more is extracted from a page: all pages are then fetched and parsed again
 
 
@@ -34,7 +36,7 @@ def fingerprint(settings: Settings, starts: Iterable[Url]) -> str:
     An unfinished run is resumed only if its fingerprint is the same.
     """
     scope = asdict(settings.scope)
-    for name in ("start", "max_pages", "max_time"):
+    for name in ("start", *LIMITS):
         del scope[name]
     deciding = [
         sorted(starts),
@@ -88,7 +90,15 @@ def terms(settings: Settings) -> Terms:
         key.name: getattr(getattr(settings, key.section), key.field) for key in keys() if key.name in AVERTED
     }
     asked_as = _asked_as(settings.http)
-    return Terms(settings.state.run or "", agreed, scope.max_pages, scope.max_time, asked_as, limits)
+    return Terms(
+        settings.state.run or "", agreed, most_pages(scope), scope.max_time, scope.max_age, asked_as, limits
+    )
+
+
+def most_pages(scope: Scope) -> int | None:
+    """How many pages a run may visit."""
+    given = [limit for limit in (scope.max_pages, scope.budget) if limit is not None]
+    return min(given) if given else None
 
 
 def identity(settings: Settings, starts: Sequence[Url]) -> SitemapIdentity:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from crawler.app import report as reports
 from crawler.app.job import Job, open_checked_job
 from crawler.app.preflight import preflight
+from crawler.app.publication import lacks_published_pages
 from crawler.app.sites import SiteSettings
 from crawler.cli import schedule
 from crawler.cli.interrupt import signalled
@@ -314,7 +315,11 @@ async def _shown(job: Job) -> AsyncIterator[None]:
 
 async def _publish(job: Job, ending: Ending) -> tuple[Published | None, PublishRefused | None]:
     """Publishes a complete crawl, or a partial one if allowed. Returns a refusal of the guard."""
-    if ending is Ending.OVER or (ending is not Ending.COMPLETE and not job.settings.guard.allow_partial):
+    guard = job.settings.guard
+    if ending is Ending.OVER or (ending is not Ending.COMPLETE and not guard.allow_partial):
+        return None, None
+    if ending is not Ending.COMPLETE and not guard.force and await lacks_published_pages(job.frontier):
+        log.warning("published pages were not visited yet; the published sitemap stays until they are")
         return None, None
     try:
         return await job.publish(), None

@@ -45,7 +45,7 @@ MANY_SHARING = 10  # listed pages without a content of their own, from which on 
 async def state_facts(frontier: Frontier, published: Published | None, settings: Settings) -> dict[str, Any]:
     """What the state and the publication, if there was one, tell."""
     balance, sitemaps = await frontier.read(reads.RunBalance()), await frontier.read(reads.Sitemaps())
-    check = await frontier.recall(EXTERNAL)
+    check, known = await frontier.recall(EXTERNAL), await frontier.read(reads.WhatIsKnown())
     return {
         "discovered": balance.discovered,
         "open": balance.open,
@@ -59,6 +59,7 @@ async def state_facts(frontier: Frontier, published: Published | None, settings:
         "examples": await _examples(frontier, balance),
         "sitemaps": dict(sitemaps.outcomes),
         "orphans": dict(sitemaps.orphans),
+        "knowledge": asdict(known) | {"budget": known.budget} if known else None,
         "dry_run": settings.guard.dry_run,
         "kept": balance.kept,
         "keeps_many": balance.kept > settings.guard.max_failed * fetched(balance.outcomes),

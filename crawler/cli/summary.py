@@ -98,6 +98,18 @@ def _orphans(facts: Facts) -> str:
     return _lines(*shown)
 
 
+def _knowledge(facts: Facts) -> str:
+    """How old the knowledge is, after a run that did not visit all pages."""
+    known = facts["knowledge"]
+    if not known:
+        return ""
+    words = (
+        f"{known['visited']:,} of {counted(known['pages'], 'listed page')} in this run; the last visits were "
+        f"{known['mean_days']:,.1f} days ago on average, {known['oldest_days']:,.1f} at most"
+    )
+    return f"{words}; {counted(known['waiting'], 'new URL')} not yet" if known["waiting"] else words
+
+
 def date_words(facts: Facts) -> str:
     """How many listed pages have a lastmod, from which source, and which sources are not trusted."""
     listed, dated = balance_of(facts).listed, facts["dated"]
@@ -180,6 +192,7 @@ LINES: Final = (
     Line("unpublished", default=False),  # because a limit ended the run
     Line("sitemaps", {}, "sitemaps", _sitemaps),
     Line("orphans", {}, "orphans", _orphans),
+    Line("knowledge", None, "visited", _knowledge),  # None: the run visited every page
     Line("unmatched", ()),  # patterns that matched no URL, with their flag
     Line("resume"),  # how to continue an unfinished run
     Line("stalled", default=False),  # no progress since the previous start of this run
@@ -196,8 +209,8 @@ LINES: Final = (
 """All facts, in the order of the JSON."""
 
 LABELS: Final = (
-    "findings", "traps", "sitemaps", "orphans", "dates", "images", "files", "changes", "folder", "report",
-    "submitted", "external", "state", "robots.txt",
+    "findings", "visited", "traps", "sitemaps", "orphans", "dates", "images", "files", "changes", "folder",
+    "report", "submitted", "external", "state", "robots.txt",
 )  # fmt: skip
 """The lines of the text, in their order."""
 
@@ -305,6 +318,12 @@ def _about_completeness(facts: Facts) -> Iterator[Hint]:
     if facts["unfinished"]:
         words = f"The crawl is not complete: {printable(facts['unfinished'], 300)}."
         yield Hint(f"{words} {UNPUBLISHED}" if facts["unpublished"] else words)
+    known = facts["knowledge"]
+    if known and known["oldest_days"] > known["max_age"] > 0:
+        yield Hint(
+            f"Some pages were not visited for longer than --max-age: to visit each in time takes "
+            f"{known['budget']:,} pages a day."
+        )
     if deeper := facts["outcomes"].get("unlisted:depth"):
         yield Hint(
             f"--max-depth limited the crawl: {counted(deeper, 'URL')} are deeper and were not fetched."

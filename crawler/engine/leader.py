@@ -38,6 +38,8 @@ class Leader:
     seeds: SeedReader
     # Visits are leased down to this depth; None: all.
     depth: int | None = field(init=False, default=0)
+    # Of a partial run, nothing is released before the seeds are read, and levels do not matter.
+    _is_partial: bool = field(init=False, default=False)
 
     @property
     def deepest(self) -> int | None:
@@ -47,7 +49,8 @@ class Leader:
     async def enter(self, phase: Phase) -> None:
         """Begins a phase."""
         if phase is Phase.ARRIVING:
-            self.depth = 0
+            run = await self.frontier.read(reads.NewestRun())
+            self._is_partial, self.depth = run is not None and run.follows is not None, 0
             await self.site.starts.recall()
             starts = [Visit(url) for url in self.site.candidates.scope.starts]
             self.stats.found(await self.frontier.add(starts, Seed(SeedKind.START)))
@@ -55,7 +58,7 @@ class Leader:
             self.depth = None if self.deepest is None else 0
             self.seeds.start()
         elif phase is Phase.CRAWLING:
-            self.depth = None if self.deepest is None else 0
+            self.depth = self.deepest if self._is_partial or self.deepest is None else 0
 
     async def settled(self, phase: Phase) -> Event | None:
         """Nothing is due or leased: the phase is over, or something was released, and it goes on."""
@@ -63,7 +66,7 @@ class Leader:
             # All seeds are read, so that later decisions do not depend on their order.
             self.seeds.check()
             return Event.SETTLED
-        if await self.release():
+        if not (phase is Phase.ARRIVING and self._is_partial) and await self.release():
             return None
         if phase is Phase.ARRIVING:
             await self._leave_starts()

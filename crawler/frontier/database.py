@@ -54,8 +54,8 @@ class Database(ABC):
         """Facts from this run or a later one may be used for conditional requests."""
         self.member = 0
         """The number of this member; 0 while it only reads."""
-        self.interval = (0, 0.0)
-        """The number of a run, and its `RunTime.interval`: read once."""
+        self.interval = (0, 0.0, 0.0)
+        """The number of a run, its `RunTime.interval`, and when it began: read once."""
         self.is_retry = False
         """The transaction is tried again, and may have been committed before."""
 

@@ -22,7 +22,7 @@ from crawler.model.reasons import Why
 from crawler.model.seed import NO_DATES, Seed
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
-from crawler.rules.record import HELD, QUEUED, SETTLED, TOO_DEEP, Earlier, found_in_new_run
+from crawler.rules.record import HELD, PLANNED, QUEUED, SETTLED, TOO_DEEP, Earlier, found_in_new_run
 
 NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
 
@@ -100,7 +100,7 @@ SELECT {_MOVED}, CASE WHEN k.state = {SETTLED} THEN r.state ELSE k.state END,
     CASE WHEN k.state = {SETTLED} THEN r.outcome ELSE k.outcome END,
     CASE WHEN k.state = {SETTLED} THEN r.detail ELSE k.detail END, NULL
 {_OF_RUN} AND r.depth < k.depth
-AND (k.state IN ({HELD}, {QUEUED}) OR (k.state = {SETTLED} AND k.outcome = 'unlisted:depth'))
+AND (k.state IN ({PLANNED}, {HELD}, {QUEUED}) OR (k.state = {SETTLED} AND k.outcome = 'unlisted:depth'))
 """,
     """
 UPDATE url SET depth = r.depth, hops = @least(url.hops, r.hops), via = r.via, host = coalesce(url.host,
@@ -177,7 +177,9 @@ KNOWN: Final = f"SELECT u.url, u.id, u.run, {MAY_CHANGE} FROM url AS u WHERE u.@
 
 ANY_NOFOLLOW: Final = "SELECT EXISTS (SELECT 1 FROM url WHERE nofollow)"
 COUNT: Final = """
-UPDATE member SET discovered = discovered + :discovered, settled = settled + :settled WHERE id = :member
+UPDATE member SET discovered = discovered + :discovered, settled = settled + :settled,
+    revisited = revisited + :revisited
+WHERE id = :member
 """
 
 
@@ -217,11 +219,14 @@ class Discovery:
             self._seeds.store_dates(dates)
         return new
 
-    def count(self, discovered: int, settled: int = 0) -> None:
-        """Count URLs that this member has stored and settled, for the balance of the run."""
+    def count(self, discovered: int, settled: int = 0, revisited: int = 0) -> None:
+        """Count URLs that this member has stored and settled, for the balance of the run.
+
+        `revisited`: how many of the settled ones an earlier run had visited.
+        """
         if discovered or settled:
-            given = {"discovered": discovered, "settled": settled, "member": self._db.member}
-            self._db.do(COUNT, given)
+            given = {"discovered": discovered, "settled": settled, "revisited": revisited}
+            self._db.do(COUNT, given | {"member": self._db.member})
 
     def add_found(self, visits: Iterable[Visit], pages: Mapping[Url, int]) -> Added:
         """Add what pages lead to. `pages`: record numbers of URLs that visits may have been found on.
@@ -266,8 +271,11 @@ class Discovery:
             state = HELD
             if place.closed:
                 state, filtered, detail = SETTLED, Why.TRAP, pattern.text
-        elif state == QUEUED and visit.via and not visit.hops and self._patterns.level is not None:
-            state = HELD  # for the next level
+        elif state == QUEUED and not visit.hops:
+            if self._patterns.is_partial:
+                state = PLANNED
+            elif visit.via and self._patterns.level is not None:
+                state = HELD  # for the next level
         return FoundRow(
             visit.url,
             state,

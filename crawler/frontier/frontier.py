@@ -28,6 +28,7 @@ from crawler.frontier.patterns import PatternTable
 from crawler.frontier.queries import Stream
 from crawler.frontier.reads import STREAMS, answers
 from crawler.frontier.retention import Retention
+from crawler.frontier.revisits import Revisits
 from crawler.frontier.rounds import Rounds
 from crawler.frontier.runs import RunTable
 from crawler.frontier.seeds import SeedTable
@@ -82,16 +83,17 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         patterns = self._patterns = PatternTable(db)
         seeds = self._seeds = SeedTable(db, keep_failing)
         members = self._members = Members(db)
-        self._runs = RunTable(db, members, seeds, hosts)
+        budget = Budget(db)
+        revisits = self._revisits = Revisits(db, patterns, budget)
+        self._runs = RunTable(db, members, seeds, hosts, revisits)
         self._retention = Retention(db, keep_runs)
         self._discovery = Discovery(db, hosts, patterns, seeds)
-        budget = Budget(db)
         levels = Levels(db, patterns, budget)
         self._leases = Leases(db, members, levels, far)
         self._settlements = Settlements(
             db, self._discovery, hosts, patterns, self._leases, keep_failing=keep_failing
         )
-        self._rounds = Rounds(db, patterns, levels, budget)
+        self._rounds = Rounds(db, patterns, levels, budget, revisits)
         self._answers = answers(db) | {
             reads.MembersOfRun: members.all,
             reads.PagesOfFailingSeeds: seeds.pages_of_failing_seeds,
@@ -225,6 +227,10 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         after: int | None = 0
         while after is not None:
             after = await self._call(self._retention.prune, after)
+
+    async def close_early(self) -> bool:
+        """See `ports.Runs.close_early`."""
+        return await self._call(self._as_leader(self._revisits.close))
 
     async def mark_published(self, published: PublicationRow) -> None:
         """See `ports.Runs.mark_published`."""

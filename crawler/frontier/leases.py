@@ -48,8 +48,9 @@ WHERE visits > 0 ORDER BY next, id
 """
 
 TERMS: Final = """
-SELECT leader, max_depth, budget, deadline, interruption, status IN ('crawling', 'complete'),
-    (SELECT coalesce(sum(settled), 0) FROM member WHERE run = :run)
+SELECT leader, max_depth, CASE WHEN follows IS NULL THEN budget END, deadline, interruption,
+    status IN ('crawling', 'complete'),
+    (SELECT coalesce(sum(settled), 0) FROM member WHERE run = :run), follows IS NOT NULL
 FROM run WHERE number = :run
 """
 
@@ -58,7 +59,10 @@ UPDATE run SET interruption = coalesce(interruption, CAST(:words AS text))
     WHERE number = :run RETURNING interruption
 """
 
-SPEND: Final = "UPDATE run SET budget = budget - :pages WHERE number = :run AND budget IS NOT NULL"
+REGAIN: Final = "UPDATE run SET budget = budget + :pages WHERE number = :run AND budget IS NOT NULL"
+SPEND: Final = """
+UPDATE run SET budget = budget - :pages WHERE number = :run AND budget IS NOT NULL AND follows IS NULL
+"""
 
 ANY_LEASED: Final = f"SELECT EXISTS (SELECT 1 FROM visit WHERE state = {LEASED})"
 ANY_OUT: Final = f"SELECT EXISTS (SELECT 1 FROM visit WHERE state IN ({WAITING}, {LEASED}))"
@@ -158,7 +162,7 @@ class Leases:
         """See `ports.Queue.lease`. `token`: random, the same when the call is tried again."""
         self._db.check()
         self._members.stay()
-        leader, max_depth, budget, deadline, interruption, is_open, settled = self._db.one(
+        leader, max_depth, budget, deadline, interruption, is_open, settled, is_partial = self._db.one(
             TERMS, {"run": self._db.run}
         )
         leads = leader == self._db.member
@@ -173,12 +177,13 @@ class Leases:
             return Batch(leads=leads, interruption=Interruption.read(interruption))
         if leads:
             self._open(depth, max_depth)
-            self._levels.watch(settled)
+            if not is_partial:
+                self._levels.watch(settled)
         elif leader is not None or max_depth is not None:
             depth = min(depth, max_depth or -1)  # nothing while the leader visits the start URLs
         batch = (
             self._lease(limit, depth, token)
-            if budget is None
+            if budget is None or not self._db.is_shared
             else self._lease_within_budget(limit, depth, token)
         )
         return self._paced(replace(batch, leads=leads or leader is None))
@@ -310,7 +315,8 @@ class Leases:
 
     def settle_unrequested(self, pages: int) -> None:
         """Pages that were settled without a request, such as disallowed ones, do not count."""
-        self._return_budget(pages)
+        if pages:
+            self._db.do(REGAIN, {"run": self._db.run, "pages": pages})
 
     def suspect(self, lease: Lease) -> None:
         """See `ports.Queue.suspect`."""

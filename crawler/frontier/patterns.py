@@ -53,7 +53,7 @@ VALUES (:run, :round, :kind, :pattern, :named, CAST(:bare AS @key_type), {SAMPLE
 ON CONFLICT DO NOTHING
 """
 
-_NOW: Final = "SELECT round, level, closings FROM run WHERE number = :run"
+_NOW: Final = "SELECT round, level, closings, follows IS NOT NULL FROM run WHERE number = :run"
 
 _COUNT: Final = f"""
 UPDATE trap SET fetched = fetched + n.pages, size_left = size_left - n.pages
@@ -73,6 +73,7 @@ class PatternTable:
         self._longest: dict[int, int] = {}  # by pattern: its longest URL
         self._round: int | None = None
         self._level: int | None = None
+        self._is_partial = False
         db.on_forget(self.forget)
 
     def forget(self) -> None:
@@ -85,10 +86,11 @@ class PatternTable:
         """Clear the caches if the leader has closed patterns or begun a round."""
         if not self._db.is_shared:
             return
-        now, level, closings = self._db.one(_NOW, {"run": self._db.run})
+        now, level, closings, is_partial = self._db.one(_NOW, {"run": self._db.run})
         if closings != self._closings:
             self.forget()
         self._round, self._level, self._closings = now, level, closings
+        self._is_partial = bool(is_partial)
 
     def note_closing(self) -> None:
         """Patterns were closed: the caches of all members are out of date."""
@@ -105,10 +107,17 @@ class PatternTable:
         """Of a poor site, how many levels were released (`levels`): what pages link to is held."""
         return self._loaded()[1]
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether new URLs are planned, as in a partial run (`revisits`)."""
+        self._loaded()
+        return self._is_partial
+
     def _loaded(self) -> tuple[int, int | None]:
         """The round and the level, read unless they are cached."""
         if self._round is None:
-            self._round, self._level, _ = self._db.one(_NOW, {"run": self._db.run})
+            self._round, self._level, _, is_partial = self._db.one(_NOW, {"run": self._db.run})
+            self._is_partial = bool(is_partial)
         return self._round, self._level
 
     def set_level(self, level: int) -> None:

@@ -24,7 +24,9 @@ _NEWEST: Final = (
 )
 _CHANGED: Final = f"""
 SELECT CASE WHEN run = :run AND state = {SETTLED} THEN outcome ELSE '' END, count(*)
-FROM known WHERE published >= :last GROUP BY 1
+FROM known WHERE published >= :last
+    AND (visited = :run OR (SELECT follows FROM run WHERE number = :run) IS NULL)
+GROUP BY 1
 """
 _DELIVERED: Final = """
 UPDATE publication
@@ -60,6 +62,7 @@ def published_outcomes(db: Database) -> Mapping[str, int]:
 _FAILED: Final = f"""
 SELECT id, outcome, url, via, seed IS NOT NULL, coalesce(published >= :last, false)
 FROM known WHERE id > :after AND run = :run AND state = {SETTLED} AND outcome LIKE 'failed:%'
+    AND visited = :run
 ORDER BY id LIMIT :limit
 """
 _SPREAD: Final = """
@@ -112,7 +115,7 @@ def _last_or_never(db: Database) -> int:
 FAILING: Final = """
 SELECT p.id, p.outcome, p.failing, p.failing_run, coalesce(p.published >= :last, false)
 FROM page AS p JOIN url AS u ON u.id = p.id
-WHERE p.id > :after AND u.id > :after AND p.outcome @any(failures, text) AND u.run = :run
+WHERE p.id > :after AND u.id > :after AND p.outcome @any(failures, text) AND u.run = :run AND p.visited = :run
 AND NOT EXISTS (SELECT 1 FROM visit AS v WHERE v.id = p.id)
 ORDER BY p.id LIMIT :limit
 """
@@ -166,8 +169,8 @@ def mark_published(db: Database, published: PublicationRow, at: float) -> None:
 def run_time(db: Database) -> RunTime:
     """When the current run judges what fails."""
     if db.interval[0] != db.run:
-        starts = db.all("SELECT started FROM run WHERE number <= :run", {"run": db.run})
-        db.interval = (db.run, interval_of([at for (at,) in starts]))
+        starts = db.all("SELECT started FROM run WHERE number <= :run ORDER BY number", {"run": db.run})
+        db.interval = (db.run, interval_of([at for (at,) in starts]), starts[-1][0] if starts else 0.0)
     return RunTime(db.now(), *db.interval)
 
 

@@ -37,9 +37,16 @@ from crawler.model.survey import Balance, LinkingPages, Survey
 from crawler.model.visit import Prior, Visit
 from crawler.parse.url import Url
 from crawler.ports.reads import MOST_HOSTS
-from crawler.rules.record import DAY, HELD, LEASED, LISTED, QUEUED, SETTLED, WAITING
+from crawler.rules.record import DAY, HELD, LEASED, LISTED, PLANNED, QUEUED, SETTLED, WAITING
 
-_STATES: Final = {HELD: "held", QUEUED: "queued", WAITING: "waiting", LEASED: "leased", SETTLED: "settled"}
+_STATES: Final = {
+    PLANNED: "planned",
+    HELD: "held",
+    QUEUED: "queued",
+    WAITING: "waiting",
+    LEASED: "leased",
+    SETTLED: "settled",
+}
 
 PAGE_FACTS: Final = 6  # from the title on
 _TARGET: Final = "SELECT j.value FROM (SELECT 1) AS one @each(u.links) WHERE @place = 1"
@@ -105,8 +112,9 @@ SELECT url FROM known WHERE run = :run AND state = {SETTLED} AND outcome = :outc
 """
 
 _BALANCE: Final = f"""
-SELECT state < {SETTLED}, outcome, host IS NULL, lastmod IS NOT NULL, source, count(*)
-FROM known WHERE run = :run GROUP BY 1, 2, 3, 4, 5 ORDER BY 2
+SELECT state < {SETTLED}, outcome, host IS NULL, lastmod IS NOT NULL, source, coalesce(visited = run, false),
+    count(*)
+FROM known WHERE run = :run GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 2
 """
 
 _HOSTS: Final = """
@@ -341,18 +349,25 @@ def urls(rows: Iterable[tuple[Any, ...]]) -> list[Url]:
 def run(db: Database) -> Run | None:
     """See `ports.reads.NewestRun`."""
     row = db.one_or_none(
-        "SELECT number, started, status, ended FROM run WHERE number = :run", {"run": db.run}
+        "SELECT number, started, status, ended, follows FROM run WHERE number = :run", {"run": db.run}
     )
     done = ("complete", "concluded", "refused")
-    return Run(row[0], row[1], complete=row[2] in done, ended=row[3] is not None) if row else None
+    return (
+        Run(row[0], row[1], complete=row[2] in done, ended=row[3] is not None, follows=row[4])
+        if row
+        else None
+    )
 
 
 def balance(db: Database) -> Balance:
     """See `ports.reads.RunBalance`."""
     discovered = db.count(_DISCOVERED, {"run": db.run})
-    outcomes, dated, is_listed = Counter[str](), Counter[str](), dict[str, bool]()
+    outcomes, dated, visited = Counter[str](), Counter[str](), Counter[str]()
+    is_listed = dict[str, bool]()
     opened = filtered = 0
-    for is_open, outcome, is_filtered, is_dated, source, count in db.all(_BALANCE, {"run": db.run}):
+    for is_open, outcome, is_filtered, is_dated, source, is_visited, count in db.all(
+        _BALANCE, {"run": db.run}
+    ):
         filtered += count if is_filtered else 0
         if is_open:
             opened += count
@@ -360,8 +375,9 @@ def balance(db: Database) -> Balance:
             if outcome not in outcomes:  # raises for an unknown code
                 is_listed[outcome] = isinstance(outcome_of(outcome, "", None), Listed | Kept)
             outcomes[outcome] += count
+            visited[outcome] += count if is_visited else 0
             dated[source] += count if is_dated and is_listed[outcome] else 0
-    return Balance(discovered, dict(outcomes), opened, filtered, dict((+dated).most_common()))
+    return Balance(discovered, dict(outcomes), opened, filtered, dict((+dated).most_common()), +visited)
 
 
 def ledger(db: Database) -> LedgerHead | None:

@@ -15,6 +15,7 @@ from crawler.frontier.database import Database
 from crawler.frontier.leases import ANY_OUT
 from crawler.frontier.levels import READ_SO_FAR, Levels
 from crawler.frontier.patterns import READ, SHOWN, PatternTable, stored_traps
+from crawler.frontier.revisits import Revisits
 from crawler.frontier.visits import ANY_DEPTH, move, release
 from crawler.model.trap import Trap
 from crawler.ports import Round
@@ -180,9 +181,11 @@ class _Decidable(NamedTuple):
 class Rounds:
     """The rounds of the current run."""
 
-    def __init__(self, db: Database, patterns: PatternTable, levels: Levels, budget: Budget) -> None:
+    def __init__(
+        self, db: Database, patterns: PatternTable, levels: Levels, budget: Budget, revisits: Revisits
+    ) -> None:
         self._db, self._patterns, self._levels = db, patterns, levels
-        self._budget = budget
+        self._budget, self._revisits = budget, revisits
 
     def advance(self, depth: int) -> Round:
         """Decide on the samples that were read, and release the next URLs, down to `depth`."""
@@ -190,12 +193,16 @@ class Rounds:
             return Round(due)  # the round was committed, and the answer was lost
         closed = self._decide()
         busy = {host for (host,) in self._db.all(BUSY, {"depth": depth})}
-        released = 0 if busy else self._levels.descend(depth)
+        released = 0 if busy else self._levels.descend(depth) or self._revisits.release_new()
         released = released or self._release(depth, closed, busy)
+        if not released and not busy:
+            released = self._revisits.release_known() or self._revisits.release_new(sparing=False)
         if not released and not self._db.one(ANY_OUT)[0]:
             closed += self._end(depth)
-            published = self._db.all(PUBLISHED, {"run": self._db.run, "depth": depth})
-            released = move(self._db, published)
+            if self._patterns.is_partial:
+                self._revisits.close()
+            else:
+                released = move(self._db, self._db.all(PUBLISHED, {"run": self._db.run, "depth": depth}))
         if released:
             self._patterns.next_round()
         return Round(released, closed)
@@ -269,7 +276,7 @@ class Rounds:
 
     def _release_turn(self, patterns: Sequence[_Held], depth: int, turns: int) -> int:
         """Release what has its turn, as far as the budget goes: proven patterns come first."""
-        left = self._budget.left(sum(max(0, one.left) for one in patterns))
+        left = self._revisits.within(self._budget.left(sum(max(0, one.left) for one in patterns)))
         released = 0
         for one in sorted(patterns, key=lambda one: not one.proven):
             most = min(max(0, one.left), left - released)

@@ -14,6 +14,7 @@ from crawler.frontier import queries
 from crawler.frontier.database import Database
 from crawler.frontier.hosts import HostTable
 from crawler.frontier.members import Members
+from crawler.frontier.revisits import Revisits
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.visits import move
 from crawler.model.note import LIMITS, Note
@@ -74,7 +75,7 @@ RETURN: Final = f"UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL WH
 
 SITTING: Final = """
 UPDATE run SET leader = NULL, max_depth = NULL, interruption = NULL, terms = :terms,
-    budget = CAST(:budget AS bigint),
+    budget = CAST(:budget AS bigint), max_age = :max_age,
     deadline = CAST(:deadline AS double precision), ended = NULL, exit = NULL, refused = NULL
 WHERE number = :run
 """
@@ -126,8 +127,11 @@ class _Last(NamedTuple):
 class RunTable:
     """The rows of runs."""
 
-    def __init__(self, db: Database, members: Members, seeds: SeedTable, hosts: HostTable) -> None:
+    def __init__(
+        self, db: Database, members: Members, seeds: SeedTable, hosts: HostTable, revisits: Revisits
+    ) -> None:
         self._db, self._members, self._seeds, self._hosts = db, members, seeds, hosts
+        self._revisits = revisits
 
     def begin(self, fingerprint: str, reading: str, terms: Terms) -> Run | None:
         """See `ports.Runs.begin`.
@@ -201,7 +205,11 @@ class RunTable:
     def _as_member(self, last: "_Last", reading: str, terms: Terms) -> Run:
         self._settle_in(reading, terms)
         is_complete = last.status == "complete"
-        return Run(last.number, last.started, resumed=True, complete=is_complete, succeeded=last.succeeded)
+        (follows,) = self._db.one("SELECT follows FROM run WHERE number = :run", {"run": last.number})
+        return Run(
+            last.number, last.started, resumed=True, complete=is_complete, succeeded=last.succeeded,
+            follows=follows,
+        )  # fmt: skip
 
     def _open(
         self, number: int, fingerprint: str, reading: str, terms: Terms, succeeded: float | None
@@ -215,7 +223,8 @@ class RunTable:
         self._sit(terms)
         self._settle_in(reading, terms)
         self._members.take_leadership()
-        return Run(number, started, succeeded=succeeded)
+        follows = self._revisits.begin() if terms.is_limited else None
+        return Run(number, started, succeeded=succeeded, follows=follows)
 
     def _settle_in(self, reading: str, terms: Terms) -> None:
         if terms.key:
@@ -227,8 +236,9 @@ class RunTable:
     def _sit(self, terms: Terms) -> None:
         """Begin a sitting: the limits count until no member is at work."""
         deadline = None if terms.max_time is None else self._db.now() + terms.max_time
-        sitting = {"terms": json.dumps(dict(terms.settings)), "budget": terms.max_pages, "deadline": deadline}
-        self._db.do(SITTING, sitting | {"run": self._db.run})
+        limits = {"budget": terms.max_pages, "deadline": deadline, "max_age": float(terms.max_age)}
+        sitting = {"terms": json.dumps(dict(terms.settings)), "run": self._db.run}
+        self._db.do(SITTING, sitting | limits)
         self.remember(LIMITS, terms.limits)
 
     def _wake(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from crawler.model.serialise import COUNT, FACTS, FLAG, MOMENT, STATUS
-from crawler.rules.record import HELD, LEASED, LISTED, QUEUED, SETTLED, WAITING
+from crawler.rules.record import HELD, LEASED, LISTED, PLANNED, QUEUED, SETTLED, WAITING
 
 VERSION: Final = 1
 STEPS: Final[Mapping[int, str]] = {}
@@ -34,6 +34,7 @@ KNOWN: Final = f"""
 CREATE VIEW known AS
 SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
     p.settled, p.failing, p.dated_lastmod, p.dated_header, p.was_lastmod, p.facts_run, p.published, p.named,
+    p.visited, p.last_visit,
     p.outcome, p.detail, {", ".join(f"p.{name}" for name in FACT_TYPES)}, {VERSION_OF} AS version,
     p.published_content, p.dated_content, p.was, p.submitted, p.links
 FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
@@ -57,6 +58,10 @@ CREATE TABLE run (
     terms @text,
     budget bigint,                               -- pages that may still be leased; NULL: any number
     deadline double precision,                   -- of --max-time; NULL: none
+    -- of a partial run: seconds that a page goes unvisited, at most
+    max_age double precision,
+    -- of a partial run: the run that published the site last; pages that are not visited stay as they are
+    follows integer,
     interruption @text,                          -- JSON array, as `model.run.Interruption`; NULL: none
     ended double precision,                      -- NULL: a session is at work, or was killed
     exit integer,                                -- of the last session
@@ -78,6 +83,7 @@ CREATE TABLE member (                            -- a process that works on the 
     gone boolean NOT NULL DEFAULT false,
     discovered bigint NOT NULL DEFAULT 0,        -- URLs that it added; the balance is held against the sum
     settled bigint NOT NULL DEFAULT 0,
+    revisited bigint NOT NULL DEFAULT 0,         -- of `settled`: pages that an earlier run had visited
     seconds double precision NOT NULL DEFAULT 0, -- at work
     requests bigint NOT NULL DEFAULT 0,
     bytes bigint NOT NULL DEFAULT 0
@@ -166,8 +172,10 @@ CREATE TABLE visit (                             -- open work only
     trap bigint,
     sample bigint,
     -- of a held URL: how many held links of the same page precede it; -1: not counted yet
+    -- of a planned one: its place; -1: it is new
     rank integer NOT NULL DEFAULT -1,
     depth integer NOT NULL,
+    -- {PLANNED} planned (`revisits`)
     -- {HELD} held for a round, {QUEUED} queued, {WAITING} waiting, {LEASED} leased
     state smallint NOT NULL,
     reopened smallint NOT NULL DEFAULT 0,        -- 1: after a failure, fetched after all others
@@ -178,6 +186,7 @@ CREATE TABLE visit (                             -- open work only
 ) @emptied_often;
 CREATE INDEX visit_due ON visit (host, reopened, depth, id) WHERE state = {QUEUED};
 CREATE INDEX visit_out ON visit (due) WHERE state IN ({WAITING}, {LEASED});
+CREATE INDEX visit_planned ON visit (rank) WHERE state = {PLANNED};
 CREATE INDEX visit_held ON visit (trap, rank, sample) WHERE state = {HELD};
 CREATE TABLE page (
     id @number,
@@ -190,6 +199,11 @@ CREATE TABLE page (
     facts_run integer,                           -- the run in which the facts were read
     published integer,                           -- the last publication that contains it
     attempts integer NOT NULL DEFAULT 0,
+    visited integer,                             -- the last run that visited it
+    first_visit double precision,                -- when the first run that visited it began; the last one
+    last_visit double precision,
+    visits integer NOT NULL DEFAULT 0,           -- that could see a change, and those that saw one
+    changes integer NOT NULL DEFAULT 0,
     -- how many of the links, from the first on, are canonical or redirect targets
     named integer,
     outcome @text,

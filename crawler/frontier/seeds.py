@@ -17,7 +17,7 @@ from crawler.model.seed import Seed, SeedSettlement
 from crawler.model.serialise import seconds
 from crawler.model.survey import SitemapCounts
 from crawler.parse.url import Url
-from crawler.rules.record import HELD, QUEUED, SETTLED
+from crawler.rules.record import HELD, SETTLED
 
 _USED: Final = "SELECT count(*) FROM seed WHERE run = :run AND kind = :kind AND depth = :depth"
 _NEXT: Final = """
@@ -90,7 +90,7 @@ UPDATE visit SET depth = 0 WHERE depth > 0 AND id @first SELECT id
 # It is fetched even if its links are nofollow or too deep, and is no longer held for a round or barred with
 # its pattern.
 _BARRED: Final = f"""
-SELECT k.id, r.host, k.depth, coalesce(k.trap, r.trap), coalesce(k.sample, r.sample), {QUEUED},
+SELECT k.id, r.host, k.depth, coalesce(k.trap, r.trap), coalesce(k.sample, r.sample), r.state,
     CASE WHEN k.state = {HELD} THEN k.outcome END, NULL, NULL
 FROM @found JOIN known AS k ON k.@key = r.@key
 WHERE k.run = :run AND r.outcome IS NULL AND (

@@ -23,10 +23,12 @@ from crawler.model.settlement import Settled, Settlement
 from crawler.model.visit import Lease, Link
 from crawler.parse.url import Url, origin
 from crawler.rules.record import LEASED, WAITING, Failing, RunTime, keep_for
+from crawler.rules.revisits import Version, Watched
 
 LIVE: Final = f"""
 SELECT v.id, v.attempts, v.trap IS NOT NULL, EXISTS (SELECT 1 FROM feature AS f WHERE f.id = v.id),
-    p.failing, p.failing_run, p.published
+    p.failing, p.failing_run, p.published, p.visits, p.changes, p.first_visit, p.last_visit,
+    p.content, p.digest, p.header, p.facts_run
     FROM @rows(id, token) JOIN visit AS v ON v.id = r.id AND v.token = r.token
 LEFT JOIN page AS p ON p.id = v.id WHERE v.state = {LEASED} ORDER BY v.id @lock(v)
 """
@@ -44,7 +46,10 @@ AND (u.run < :run OR {MAY_CHANGE} OR u.trap IS NOT NULL OR p.outcome IN ('moved'
 
 _ANSWER: Final = ("status", "etag", "modified")
 """After a transient failure, the facts of the last successful response are kept, but for these."""
-_OUTCOME: Final = ("id", "outcome", "detail", "settled", "attempts", "failing", "failing_run", "published")
+_OUTCOME: Final = (
+    "id", "outcome", "detail", "settled", "attempts", "failing", "failing_run", "published",
+    "visited", "visits", "changes", "first_visit", "last_visit",
+)  # fmt: skip
 _LINKS: Final = ("links", "named")
 _FAILED: Final = (*_OUTCOME, *_ANSWER)
 _AS_IT_WAS: Final = (*_OUTCOME, "facts_run")
@@ -61,6 +66,8 @@ class _Live(NamedTuple):
     has_features: bool
     failing: Failing | None
     published: int | None
+    watched: Watched
+    version: Version | None  # None: not comparable
 
 
 class Settlements:
@@ -97,7 +104,8 @@ class Settlements:
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
         if done:
             self._store(done, held, numbers)
-        self._discovery.count(stored, len(done))
+        revisited = sum(held[s.lease.id].watched.last is not None for s in done)
+        self._discovery.count(stored, len(done), revisited)
         if late:
             self._db.do_rows(POSTPONE, ("id", "until"), late)
         return Settled(new, settled_numbers(settlements, held, numbers))
@@ -115,7 +123,14 @@ class Settlements:
         """Those of these leases that are still held."""
         given = self._db.dialect.given(("id", "token"), [(lease.id, lease.token) for lease in leases])
         rows = self._db.packed(LIVE, given)
-        return {row[0]: _Live._make((*row[:4], Failing.read(row[4], row[5]), row[6])) for row in rows}
+        return {row[0]: self._live(row) for row in rows}
+
+    def _live(self, row: Sequence[Any]) -> _Live:
+        watched, version, facts_run = Watched._make(row[7:11]), Version._make(row[11:14]), row[14]
+        is_comparable = facts_run is not None and facts_run >= self._db.since
+        failing = Failing.read(row[4], row[5])
+        known = (failing, row[6], _known(watched), version if is_comparable else None)
+        return _Live._make((*row[:4], *known))
 
     def _store(
         self, done: Sequence[Settlement], held: Mapping[int, _Live], numbers: Mapping[Url, int]
@@ -149,7 +164,8 @@ class Settlements:
         published = stored.published if settlement.listable else None
         outcome = [
             stored.id, code(verdict.outcome), detail_of(verdict.outcome) or None, at.now, stored.attempts,
-            *(failing or (None, None)), published,
+            *(failing or (None, None)), published, self._db.run,
+            *stored.watched.after(at.started, self._is_changed(settlement, stored) if is_answered else None),
         ]  # fmt: skip
         if at.lasted(stored.failing) < patience:  # what is known of the page stays
             return _FAILED, [*outcome, *plain_facts(verdict.facts)[: len(_ANSWER)]]
@@ -158,11 +174,22 @@ class Settlements:
         columns = _UNCHANGED if verdict.unchanged else _READ
         return columns, [*outcome, self._db.run, *plain_facts(verdict.facts)]
 
+    def _is_changed(self, settlement: Settlement, stored: _Live) -> bool | None:
+        verdict = settlement.verdict
+        if verdict.unchanged:
+            return False
+        return stored.version.is_changed(verdict.facts) if stored.version and verdict.facts else None
+
     def _leads(self, settlement: Settlement, numbers: Mapping[Url, int]) -> list[Any]:
         """The values of `_LINKS`."""
         is_transient = keep_for(settlement.verdict.outcome, self._keep_failing) > 0
         links, named = ((), 0) if is_transient else link_ids(settlement, numbers)
         return [self._db.dialect.array(links) if links else None, named or None]
+
+
+def _known(watched: Watched) -> Watched:
+    """As it is stored, of a page that may be new."""
+    return watched if watched.visits is not None else Watched()
 
 
 def is_as_it_was(settlement: Settlement) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from crawler.frontier.database import Database
-from crawler.rules.record import HELD, QUEUED, SETTLED
+from crawler.rules.record import HELD, PLANNED, QUEUED, SETTLED
 
 ANY_DEPTH: Final = (1 << 31) - 1
 
@@ -26,7 +26,7 @@ class MovedVisit(NamedTuple):
     settled: float | None = None
 
 
-_FREE: Final = f"visit.state IN ({HELD}, {QUEUED})"
+_FREE: Final = f"visit.state IN ({PLANNED}, {HELD}, {QUEUED})"
 _OPEN: Final = f"""
 INSERT INTO visit (id, host, depth, trap, sample, state, reopened)
 SELECT id, host, depth, trap, sample, state, :reopened

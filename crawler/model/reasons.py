@@ -48,6 +48,7 @@ class Why(Reason):
     SOFT_404 = "soft-404", 'looks like the site\'s "not found" page (soft 404)'
     EMPTY = "empty", "empty response"
     DUPLICATE = "duplicate", "duplicate of another listed page"
+    UNVISITED = "unvisited", "not visited yet: the run reached its limit; among the first of the next one"
     LOGOUT = "logout", "logout link: fetching it would end the login session"
 
 

@@ -22,6 +22,8 @@ class Run(Struct, frozen=True):
     succeeded: float | None = None
     # The exit code, if the run that was asked for by its key is over: there is nothing to do.
     over: int | None = None
+    # Of a partial run: the run that published the site last; pages that are not visited stay as they are.
+    follows: int | None = None
 
 
 class Terms(NamedTuple):
@@ -31,8 +33,14 @@ class Terms(NamedTuple):
     settings: Mapping[str, str] = {}  # digests by the name of the setting
     max_pages: int | None = None
     max_time: float | None = None  # seconds
+    max_age: float = 2_592_000.0  # seconds that a page goes unvisited in partial runs, at most
     asked_as: str = ""  # a digest of who asks: another robots.txt may be for somebody else
     limits: Mapping[str, float] = {}  # by the name of the setting, as in `rules.record.AVERTED`
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a run may end before every page is visited."""
+        return self.max_pages is not None or self.max_time is not None
 
 
 class StopReason(StrEnum):

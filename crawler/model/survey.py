@@ -1,6 +1,7 @@
 """Counts over all pages of a run, for the rules that are applied at the end of a crawl."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -54,6 +55,22 @@ class SitemapCounts(NamedTuple):
     orphans: Mapping[str, int]  # listed pages that no page links to, by sitemap, largest first
 
 
+class Knowledge(Struct, frozen=True):
+    """How old the knowledge of the pages in the sitemap is, after a run that did not visit all of them."""
+
+    pages: int
+    visited: int  # of `pages`: in this run
+    mean_days: float  # since the last visit
+    oldest_days: float
+    waiting: int  # new URLs, not visited yet
+    max_age: float  # days that a page is to go unvisited, at most
+
+    @property
+    def budget(self) -> int:
+        """Pages a day that must be visited, so that none goes unvisited for longer than `max_age`."""
+        return ceil((self.pages + self.waiting) / self.max_age) if self.max_age else self.pages
+
+
 class Survey(NamedTuple):
     """Counts over all URLs of a run."""
 
@@ -89,6 +106,8 @@ class Balance(Struct, frozen=True):
     filtered: int = 0  # not to be requested
     # Pages of the sitemap with a lastmod, by its source.
     dated: Mapping[str, int] = field(default_factory=dict)
+    # As `outcomes`, of those that this run has visited.
+    visited: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def kept(self) -> int:

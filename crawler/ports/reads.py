@@ -134,6 +134,10 @@ class ListedTallies(Query[Counts], frozen=True):
     """Counts over the listed pages of this run, for findings that need no other row."""
 
 
+class WhatIsKnown(Query[survey.Knowledge | None], frozen=True):
+    """How old the knowledge of the listed pages is, after a partial run; None: the run visits every page."""
+
+
 class Sitemaps(Query[survey.SitemapCounts], frozen=True):
     """The counts of the sitemaps of this run."""
 

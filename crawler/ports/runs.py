@@ -66,6 +66,12 @@ class Runs(Reads, Protocol):
         """Marks the run as complete: every URL is settled. For the leader."""
         ...
 
+    async def close_early(self) -> bool:
+        """Settles what is still open, as a limit was reached: known pages stay as they are, new ones wait for
+        the next run. False, and nothing is changed, if the site is not published yet. For the leader.
+        """
+        ...
+
     async def mark_published(self, published: PublicationRow) -> None:
         """Records that this run is published, and counts the changes since the last publication.
 

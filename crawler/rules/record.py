@@ -16,14 +16,17 @@ from crawler.parse.extract import wording
 
 T = TypeVar("T")
 
-HELD, QUEUED, WAITING, LEASED, SETTLED = range(-1, 4)
-"""The states of a URL: held for a round, queued, waiting until it is due, leased, settled."""
+PLANNED, HELD, QUEUED, WAITING, LEASED, SETTLED = range(-2, 4)
+"""The states of a URL: planned for a partial run, held for a round, queued, waiting until it is due, leased,
+settled.
+"""
 
 LISTED: Final = code(Listed())
 NOFOLLOW: Final = code(Unlisted(Why.NOFOLLOW))
 TOO_DEEP: Final = code(Unlisted(Why.DEPTH))
 TOO_MANY_REDIRECTS: Final = code(Failed(Cause.REDIRECTS))
 DUPLICATE: Final = code(Unlisted(Why.DUPLICATE))
+UNVISITED: Final = code(Unlisted(Why.UNVISITED))
 
 
 # -- found
@@ -150,6 +153,7 @@ class RunTime(NamedTuple):
     now: float  # seconds since the epoch
     run: int  # its number
     interval: float  # seconds that a run counts for, at most
+    started: float = 0.0  # seconds since the epoch: the run
 
     def lasted(self, failing: Failing | None) -> float:
         """Seconds since the first failure.

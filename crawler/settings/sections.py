@@ -81,8 +81,22 @@ class Scope(Section):
         "crawl at most this many hosts; with --scope subdomains or domain, names may be endless",
         COUNT(1),
     )
-    max_pages: int | None = option(None, "stop after this many fetched pages (exit 7)", ABSENT(COUNT(1)))
-    max_time: float | None = option(None, "stop after this time (exit 7)", ABSENT(DURATION))
+    max_pages: int | None = option(
+        None,
+        "stop after this many fetched pages (exit 7); of a published site, the others stay as they are",
+        ABSENT(COUNT(1)),
+    )
+    max_time: float | None = option(
+        None, "stop after this time (exit 7); of a published site, the rest stays as it is", ABSENT(DURATION)
+    )
+    budget: int | None = option(
+        None,
+        "visit this many pages: of a published site new ones, and those likely to have changed",
+        ABSENT(COUNT(1)),
+    )
+    max_age: float = option(
+        2_592_000.0, "with a limit, the longest that a page of a published site goes unvisited", DURATION
+    )
     allow_trap: tuple[str, ...] = option(
         (), "crawl URLs even if they look like this kind of crawler trap", LIST(CHOICE(*TRAPS), ",")
     )

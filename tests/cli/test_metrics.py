@@ -182,7 +182,7 @@ def _shrunk(site: Site) -> None:
     [
         (_down, (), 4),
         (_shrunk, (), 6),
-        (lambda _: None, ("--max-pages", "1"), 7),
+        (lambda _: None, ("--max-pages", "1", "--exclude", "/none"), 7),
         (lambda _: None, ("--report", "nowhere/x.html"), 2),
         (lambda _: None, ("--report", "x" * 250 + ".html"), 3),
     ],

@@ -126,7 +126,7 @@ def test_a_change_of_the_sitemap_is_reported_if_asked(run: Run, hook: Receiver) 
     [
         (lambda site: site.respond("/", lambda _: Site.answer(500)), (), 4, "the start URL is unreachable (exit 4)"),
         (lambda site: site.page("/"), (), 6, "was refused by the publish guard; the old sitemap stays (exit 6)"),
-        (lambda _: None, ("--max-pages", "1"), 7, "is not complete"),
+        (lambda _: None, ("--max-pages", "1", "--exclude", "/none"), 7, "is not complete"),
         (lambda _: None, ("--report", "nowhere/x.html"), 2, "wrong settings (exit 2)"),
         (lambda _: None, ("--metrics-file", "x" * 250 + ".prom"), 3, "could not be written or read (exit 3)"),
         (lambda site: breaks(site, "/gone"), ("--fail-on", "broken-link"), 8, "that --fail-on names (exit 8)"),

@@ -147,6 +147,20 @@ def test_a_wide_removal_is_refused_whatever_takes_its_place() -> None:
     assert not said(41, 40, force=True)
 
 
+@pytest.mark.parametrize(
+    ("visited", "removed", "is_refused"), [(20, 11, True), (20, 10, False), (4, 4, False), (5, 5, True)]
+)
+def test_removal_of_a_partial_run_is_a_share_of_what_it_visited(
+    visited: int, removed: int, *, is_refused: bool
+) -> None:
+    published = {"listed": visited - removed, "failed:not-found": removed}
+    before = EarlierPublications(1_000, difference=Difference(1_000, 0, removed, 0))
+    crawled = CrawlResult(True, {"listed": visited}, published, is_partial=True)
+    words = f"Of {visited} published URLs that were visited, {removed} would"
+    with pytest.raises(PublishRefused, match=words) if is_refused else nullcontext():
+        check(Guard(), 1_000 - removed, before, crawled)
+
+
 @given(st.integers(10, 2_000), st.integers(0, 99))
 def test_exactly_the_limit_is_allowed_and_one_more_is_not(total: int, percent: int) -> None:
     """Also where the share has no exact binary fraction, such as 29% and 58%."""

@@ -80,8 +80,7 @@ class SqliteFrontier(DatabaseFrontier):
 
     async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
         """See `ports.Runs.begin`: what members must agree on, the only one keeps itself."""
-        own = Terms(asked_as=terms.asked_as, limits=terms.limits)
-        run = await super().begin(fingerprint, reading, own)
+        run = await super().begin(fingerprint, reading, terms._replace(key="", settings={}))
         if not run.resumed:
             await self._prune()  # an unfinished run, too, makes the oldest one superfluous
         return run

@@ -38,6 +38,7 @@ _NOT_FETCHED: Final = frozenset(
         Why.ROBOTS_DOWN,
         Why.TRAP,
         Why.LOGOUT,
+        Why.UNVISITED,
     )
 )
 _VERDICTS: Final = frozenset(
@@ -64,13 +65,15 @@ class CrawlResult(Struct, frozen=True):
     """The result of a crawl, for the guard."""
 
     complete: bool
-    outcomes: Mapping[str, int]  # how many URLs by outcome code
-    published: Mapping[str, int]  # the same for the pages of the last publication; "": not found in this run
+    outcomes: Mapping[str, int]  # how many URLs by outcome code; of a partial run, only those it visited
+    # The same for the pages of the last publication; "": not found in this run.
+    published: Mapping[str, int]
     doubt: str = ""  # a sentence on why the crawl may not have seen the site; refuses a first publication
     failures: Failures = field(default_factory=Failures)
     health: SiteHealth | None = None  # what pages answered that were asked again; None: they were not
     vanished: VanishedPages = NONE_VANISHED  # published pages that no link leads to any more
     identity: SitemapIdentity | None = None  # what is crawled
+    is_partial: bool = False  # pages that were not visited stay as they were
 
 
 class _Change(NamedTuple):
@@ -240,14 +243,17 @@ def _shrinking(
 
 def _removing(guard: Guard, before: EarlierPublications, crawled: CrawlResult) -> Iterator[_Change]:
     """Many published URLs would leave, whatever takes their place."""
-    found = before.difference
+    found, seen = before.difference, "published URLs"
     is_all = found.removed == found.before and found.before > 1
     is_significant = is_all or found.removed >= FEWEST_REMOVED
+    if crawled.is_partial:  # others cannot leave
+        visited = sum(crawled.published.values())
+        found, seen = found._replace(before=max(visited, found.removed)), "published URLs that were visited"
     if not (is_significant and failures.exceeds(found.removed, found.before, guard.max_removed)):
         return
     examples = f", such as {', '.join(found.examples)}" if found.examples else ""
     yield _Change(
-        f"Of {found.before:,} published URLs, {found.removed:,} would no longer be listed "
+        f"Of {found.before:,} {seen}, {found.removed:,} would no longer be listed "
         f"({found.removed / found.before:.0%}{examples}), and --max-removed is "
         f"{guard.max_removed:.0%}{_vanished_words(crawled.vanished)}",
         "--max-removed 100%",

@@ -1,0 +1,169 @@
+"""Which known pages a partial run visits: how often each one changes, and what a visit is expected to bring.
+
+The rate of changes of a page is estimated by how many of its visits saw one (Cho and Garcia-Molina,
+Estimating frequency of change, 2003), and drawn towards that of the site, the less the longer the page was
+watched. The age of a page counts more than its rate, since an old page may have changed long ago. Pure: times
+are given, and taken in whole hours, so that some seconds more or less choose no other pages.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple, Self
+from zlib import crc32
+
+from crawler.model.facts import Facts
+from crawler.parse.url import Url, target
+
+HOUR: Final = 3_600  # seconds
+DAY: Final = 24  # hours
+FIRST_SITE_RATE: Final = (0.5, 200.0)  # changes in so many days, before anything is known
+DRAWN: Final = 80.0  # days for which a page is watched until its own rate counts as much as that of the site
+AGE: Final = 2.4  # exponent
+FIRST_HUB_RATE: Final = (0.5, 2.5)  # the same for a page that led to others
+LEAST_HUB: Final = 0.02  # probability that a hub has changed, from which on it is visited first
+HUBS: Final = 8  # one in so many pages of a run, at most, is a hub that is visited first
+SPARED: Final = 4  # one in so many pages of a run, at least, is a known one, however many are new
+FEWEST: Final = 50  # known pages that are released together, of those that are left
+MOST: Final = 1_000  # the same without a limit on pages, or with a large one
+
+
+class Watched(NamedTuple):
+    """What the visits of a page have seen. Times in seconds since the epoch, of the start of a run."""
+
+    visits: int = 0  # after the first one, as far as the page answered
+    changes: int = 0  # how many of them saw one
+    first: float | None = None  # the time of the first visit
+    last: float | None = None  # of the last one, whatever it brought
+
+    def after(self, at: float, is_changed: bool | None) -> Self:
+        """After another visit. `is_changed`: None: it did not show, as the page failed or is new."""
+        first = at if self.first is None else self.first
+        if is_changed is None:
+            return self._replace(first=first, last=at)
+        return self._replace(visits=self.visits + 1, changes=self.changes + is_changed, first=first, last=at)
+
+
+class Version(NamedTuple):
+    """What is stored of a page to tell whether it has changed."""
+
+    content: str | None
+    digest: str | None
+    header: int | None  # Last-Modified, in seconds since the epoch
+
+    def is_changed(self, now: Facts) -> bool | None:
+        """Whether the page differs now. Bytes alone may differ where nothing has changed, as by a nonce."""
+        if self.content and now.content:
+            return self.content != now.content
+        if not (self.digest and now.digest):
+            return None
+        header = now.header and int(now.header.timestamp())
+        return self.digest != now.digest and (header is None or header != self.header)
+
+
+class History(NamedTuple):
+    """What is known of when a page changed."""
+
+    is_urgent: bool  # a published page that fails, or of which nothing is known that can be relied on
+    visits: int
+    changes: int
+    first: float
+    last: float
+    visited: int  # the run of the last visit
+
+    def days(self, now: float) -> float:
+        """Since the last visit."""
+        return round((now - self.last) / HOUR) / DAY
+
+    @property
+    def watched(self) -> float:
+        """Days."""
+        return round((self.last - self.first) / HOUR) / DAY
+
+    def rate(self, changes: float, days: float) -> float:
+        """Changes a day. The rate before anything is known of the page: `changes` in `days`.
+
+        By the visits that saw at least one change, of all that could.
+        """
+        seen = -math.log((self.visits - self.changes + 0.5) / (self.visits + 0.5)) * self.visits
+        return (seen + changes) / (self.watched + days)
+
+
+class Revisit(NamedTuple):
+    """A known page that may be visited; the last fields are its `History`."""
+
+    id: int
+    url: Url
+    host: int
+    depth: int
+    is_urgent: bool
+    visits: int
+    changes: int
+    first: float
+    last: float
+    visited: int
+    found: int = 0  # how many URLs were found on it first
+
+    @property
+    def history(self) -> History:
+        """Equal for pages between which nothing chooses."""
+        return History(self.is_urgent, self.visits, self.changes, self.first, self.last, self.visited)
+
+
+HISTORY: Final = slice(4, 10)
+
+
+def chosen(pages: Iterable[tuple[Any, ...]], now: float, max_age: float, most: int) -> list[Revisit]:
+    """The pages to visit, the first one first.
+
+    `pages`: the values of `Revisit` without the last. `max_age`: seconds.
+
+    Urgent ones are first, and those that were not visited for `max_age`, the oldest first. The others follow
+    by the days for which a change is expected to have been missed; equal ones in an order that nobody chose.
+    """
+    alike = defaultdict[tuple[Any, ...], list[tuple[Any, ...]]](list)
+    for page in pages:
+        alike[page[HISTORY]].append(page)
+    changes, days = FIRST_SITE_RATE
+    for known, group in alike.items():
+        history = History._make(known)
+        changes += history.changes * len(group)
+        days += history.watched * len(group)
+    site = changes / days * DRAWN
+
+    def place(known: tuple[Any, ...]) -> tuple[int, float, int, tuple[Any, ...]]:
+        history = History._make(known)
+        age = history.days(now)
+        if history.is_urgent or age * DAY * HOUR >= max_age:
+            return 1 - bool(history.is_urgent), -age, history.visited, known
+        return 2, -history.rate(site, DRAWN) * age**AGE, history.visited, known
+
+    found = list[tuple[Any, ...]]()
+    for known in sorted(alike, key=place):
+        if len(found) >= most:
+            break
+        found += sorted(alike[known], key=_shuffled)
+    return [Revisit._make((*page, 0)) for page in found[:most]]
+
+
+def _shuffled(page: tuple[Any, ...]) -> tuple[int, Url]:
+    """An order that does not depend on the origin of the site, and that no folder is first in."""
+    url: Url = page[1]
+    return crc32(target(url).encode("utf-8", "surrogatepass")), url
+
+
+def hubs(pages: Iterable[Revisit], now: float, budget: int | None) -> list[Revisit]:
+    """The pages that led to others, and are visited first: those that may lead to more by now."""
+
+    def likely(page: Revisit) -> float:
+        history = page.history
+        return -math.expm1(-history.rate(*FIRST_HUB_RATE) * max(1.0, history.days(now)))
+
+    ranked = sorted(((-likely(page), -page.found, page.url, page) for page in pages), key=lambda one: one[:3])
+    most = len(ranked) if budget is None else max(1, budget // HUBS)
+    return [page for probability, _, _, page in ranked[:most] if -probability >= LEAST_HUB]
+
+
+def batch(left: int | None) -> int:
+    """How many known pages are visited before new URLs are next. `left`: pages; None: any number."""
+    return MOST if left is None else min(left, MOST, max(FEWEST, left // 2))

@@ -1,0 +1,247 @@
+"""Partial runs: a site that is published, and a limit. What is not visited stays as it is."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from crawler.app.job import Job, open_job
+from crawler.cli.demo.site import Site
+from crawler.engine.crawl import Ending
+from crawler.errors import PublishRefused
+from crawler.model.settlement import Settlement
+from crawler.ports import reads
+from tests.engine.test_crawl import serving, settings
+from tests.postgres import new_state
+
+pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
+
+
+def build(count: int = 100, new: int = 0) -> Callable[[Site], None]:
+    def pages(site: Site) -> None:
+        paths = [f"/s{n // 20}/p{n}" for n in range(count)] + [f"/s0/new{n}" for n in range(new)]
+        sections = sorted({path.split("/")[1] for path in paths})
+        site.page("/", links=[f"/{name}" for name in sections])
+        for name in sections:
+            site.page(f"/{name}", links=[path for path in paths if path.startswith(f"/{name}/")])
+        for path in paths:
+            site.page(path, text=f"This is the page {path}.")
+
+    return pages
+
+
+class Nights:
+    """Runs of one state."""
+
+    def __init__(self, origin: str, folder: Path) -> None:
+        self.origin, self.folder = origin, folder
+
+    @asynccontextmanager
+    async def job(self, **chosen: object) -> AsyncIterator[Job]:
+        chosen = {"state": str(self.folder / "state.db"), "seed_sitemaps": "off"} | chosen
+        async with open_job(settings(self.origin, self.folder, **chosen)) as job:
+            yield job
+
+    async def night(self, **chosen: object) -> tuple[Ending, set[str]]:
+        async with self.job(**chosen) as job:
+            ending = await job.crawl()
+            if ending is Ending.COMPLETE:
+                await job.publish()
+            balance = await job.frontier.read(reads.RunBalance())
+            assert balance.balanced
+            return ending, {
+                entry.url.removeprefix(self.origin)
+                async for chunk in job.frontier.stream(reads.ListedEntries())
+                for entry in chunk
+            }
+
+
+def visited(site: Site, since: int) -> set[str]:
+    """The pages that were requested."""
+    asked = {one.target for one in site.log[since:]}
+    return {path for path in asked if not path.endswith(("robots.txt", "-no-such-page"))}
+
+
+async def test_unvisited_pages_stay_and_new_ones_come_first(tmp_path: Path) -> None:
+    with serving(build()) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        ending, first = await nights.night()
+        assert (ending, len(first)) == (Ending.COMPLETE, 106)
+        build(100, 3)(site)
+        for limit in ("max_pages", "budget"):
+            asked = len(site.log)
+            ending, listed = await nights.night(**{limit: 30})
+            assert ending is Ending.COMPLETE
+            assert listed == first | {f"/s0/new{n}" for n in range(3)}
+            assert len([one for one in site.log[asked:] if "robots" not in one.target]) <= 31
+
+
+async def test_every_page_has_its_turn(tmp_path: Path) -> None:
+    with serving(build()) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        await nights.night()
+        seen = len(site.log)
+        for _ in range(6):
+            await nights.night(budget=30)
+        visited = {one.target for one in site.log[seen:]}
+        assert {f"/s{n // 20}/p{n}" for n in range(100)} <= visited
+
+
+async def test_first_run_is_unfinished_at_its_budget_and_goes_on(tmp_path: Path) -> None:
+    with serving(build()) as (_, origin):
+        nights = Nights(origin, tmp_path)
+        for _ in range(3):
+            assert (await nights.night(budget=30))[0] is Ending.LIMIT
+        ending, listed = await nights.night(budget=30)
+        assert (ending, len(listed)) == (Ending.COMPLETE, 106)
+
+
+async def test_time_ends_a_run_of_a_published_site_and_nothing_leaves(tmp_path: Path) -> None:
+    with serving(build()) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        _, first = await nights.night()
+        build(100, 3)(site)
+        asked = len(site.log)
+        ending, listed = await nights.night(max_time=0.5, rate=20.0)
+        assert (ending, first - listed) == (Ending.COMPLETE, set())
+        assert 0 < len(site.log) - asked < 100
+
+
+async def test_whole_run_is_cut_short_by_a_limit(tmp_path: Path) -> None:
+    with serving(build()) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        _, first = await nights.night()
+        async with nights.job() as job:
+            job.sinks.append(Stopping(job, 10))
+            assert await job.crawl() is Ending.STOPPED
+        build(100, 3)(site)
+        ending, listed = await nights.night(max_pages=20)
+        assert ending is Ending.COMPLETE
+        assert first <= listed
+        ending, listed = await nights.night(max_pages=40)
+        assert listed == first | {f"/s0/new{n}" for n in range(3)}
+
+
+class Stopping:
+    """A sink that stops its job after so many pages."""
+
+    def __init__(self, job: Job, pages: int) -> None:
+        self._job, self._left = job, pages
+
+    async def settled(self, group: Sequence[Settlement]) -> None:
+        self._left -= len(group)
+        if self._left <= 0:
+            self._job.stop("enough")
+
+
+@pytest.mark.parametrize("after", [1, 2, 12, 25])
+async def test_stopped_night_goes_on_as_if_nothing_had_happened(tmp_path: Path, after: int) -> None:
+    bytes_of = []
+    for stops in (False, True):
+        folder = tmp_path / str(stops)
+        folder.mkdir()
+        with serving(build()) as (site, origin):
+            nights = Nights(origin, folder)
+            _, first = await nights.night()
+            build(100, 40)(site)
+            asked = len(site.log)
+            if stops:
+                async with nights.job(budget=30, concurrency=1) as job:
+                    job.sinks.append(Stopping(job, after))
+                    assert await job.crawl() is Ending.STOPPED
+                    published = (await job.frontier.read(reads.LastPublication())) or pytest.fail("none")
+                    assert published.urls == len(first)
+            ending, listed = await nights.night(budget=30)
+            assert ending is Ending.COMPLETE
+            assert first <= listed
+            bytes_of.append((listed, visited(site, asked)))
+    assert bytes_of[0] == bytes_of[1]
+
+
+@pytest.mark.parametrize("other", [{"concurrency": 1}, {"concurrency": 3}, {"processes": 2}])
+async def test_same_budgets_visit_the_same_pages(tmp_path: Path, other: dict[str, int]) -> None:
+    seen = []
+    for place, chosen in enumerate(({"concurrency": 16}, other)):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        with serving(build()) as (site, origin):
+            nights, pages = Nights(origin, folder), []
+            await nights.night(**chosen)
+            for night, budget in enumerate((20, 30, 10, 30)):
+                build(100 - night, 15 * night)(site)
+                asked = len(site.log)
+                _, listed = await nights.night(budget=budget, **chosen)
+                pages.append((visited(site, asked), listed))
+        seen.append(pages)
+    assert seen[0] == seen[1]
+
+
+async def test_refused_night_leaves_no_trace_in_what_is_published(tmp_path: Path) -> None:
+    with serving(build()) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        _, first = await nights.night()
+        paths = [f"/s{n // 20}/p{n}" for n in range(100)]
+        for path in paths:
+            site.page(path, noindex=True)
+        for _ in range(2):
+            with pytest.raises(PublishRefused, match="verdict"):
+                await nights.night(budget=30)
+        build()(site)
+        asked = len(site.log)
+        _, listed = await nights.night(budget=60)
+        assert listed == first
+        assert len({one.target for one in site.log[asked:]} & set(paths)) >= 48, "what was refused is first"
+
+
+async def test_pages_that_are_gone_leave_when_they_are_visited(tmp_path: Path) -> None:
+    with serving(build()) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        _, first = await nights.night()
+        gone = {f"/s{n // 20}/p{n}" for n in range(0, 100, 20)}
+        for path in gone:
+            site.raw(path, status=404)
+        listed = first
+        for _ in range(6):
+            before, (_, listed) = listed, await nights.night(budget=30)
+            assert first - gone <= listed <= before
+        assert listed == first - gone
+
+
+async def test_other_settings_begin_a_whole_crawl(tmp_path: Path) -> None:
+    with serving(build()) as (_, origin):
+        nights = Nights(origin, tmp_path)
+        await nights.night()
+        for _ in range(2):
+            assert (await nights.night(budget=30, exclude=("/s4/*",)))[0] is Ending.LIMIT
+        ending, listed = await nights.night(budget=50, exclude=("/s4/*",))
+        assert (ending, len(listed)) == (Ending.COMPLETE, 86)
+        assert (await nights.night(budget=5, exclude=("/s4/*",)))[0] is Ending.COMPLETE
+
+
+async def test_failing_page_is_kept_and_asked_every_night(tmp_path: Path) -> None:
+    with serving(build()) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        _, first = await nights.night()
+        site.raw("/s1/p20", status=500)
+        for _ in range(6):
+            _, listed = await nights.night(budget=30)
+            assert listed == first
+        assert 3 <= site.requests("/s1/p20") <= 7
+
+
+@pytest.mark.system
+async def test_members_of_a_database_share_the_budget(tmp_path: Path) -> None:
+    """The same pages, and the same sitemap, as one process with a file."""
+    seen = []
+    for place, state in enumerate((str(tmp_path / "state.db"), new_state())):
+        with serving(build()) as (site, origin):
+            nights, pages = Nights(origin, tmp_path / str(place)), []
+            await nights.night(state=state)
+            for night, budget in enumerate((20, 30, 30)):
+                build(100 - night, 15 * night)(site)
+                asked = len(site.log)
+                _, listed = await nights.night(budget=budget, state=state)
+                pages.append((visited(site, asked), listed))
+        seen.append(pages)
+    assert seen[0] == seen[1]

@@ -1,0 +1,137 @@
+"""Which known pages a partial run visits: laws of the order, and the estimate of how often a page changes."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.model.facts import Facts
+from crawler.parse.url import Url
+from crawler.rules.revisits import FEWEST, MOST, Revisit, Version, Watched, batch, chosen, hubs
+
+DAY = 86_400.0
+NOW = 1_800_000_000.0
+MAX_AGE = 30 * DAY
+
+
+@dataclass(frozen=True)
+class Known:
+    """A page, in days."""
+
+    age: float = 1.0
+    watched: float = 100.0
+    visits: int = 50
+    changes: int = 0
+    urgent: bool = False
+    visited: int = 7
+
+    def row(self, number: int) -> Revisit:
+        last = NOW - self.age * DAY
+        first = last - self.watched * DAY
+        url = Url(f"http://site.example/{number}")
+        return Revisit(number, url, 1, 1, self.urgent, self.visits, self.changes, first, last, self.visited)
+
+
+def order(*pages: Known, most: int = 1_000, now: float = NOW) -> list[int]:
+    rows = [page.row(number)[:-1] for number, page in enumerate(pages)]
+    return [page.id for page in chosen(rows, now, MAX_AGE, most)]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (Known(changes=5), Known(changes=4)),
+        (Known(age=3), Known(age=2)),
+        (Known(age=4, changes=1), Known(age=1, changes=2)),
+        (Known(urgent=True), Known(age=20, changes=40)),
+        (Known(age=30), Known(age=29, changes=50)),
+        (Known(age=90), Known(age=30, changes=50)),
+        (Known(visits=2, changes=2, watched=4), Known(visits=50, changes=1, watched=100)),
+        (Known(age=0, visited=3), Known(age=0, visited=4)),
+    ],
+)
+def test_which_of_two_pages_is_visited_first(first: Known, then: Known) -> None:
+    assert order(then, first) == [1, 0]
+    assert order(first, then) == [0, 1]
+
+
+known = st.builds(
+    Known,
+    age=st.integers(0, 60),
+    watched=st.integers(0, 400),
+    visits=st.integers(0, 50),
+    changes=st.just(0),
+    urgent=st.booleans(),
+    visited=st.integers(1, 9),
+).flatmap(
+    lambda page: st.integers(0, page.visits).map(lambda changes: Known(**vars(page) | {"changes": changes}))
+)
+
+
+@given(st.lists(known, max_size=30), st.integers(0, 30), st.integers(0, 2**32), st.floats(-600, 600))
+def test_choice_depends_neither_on_order_nor_on_seconds(
+    pages: list[Known], most: int, seed: int, late: float
+) -> None:
+    rows = [page.row(number)[:-1] for number, page in enumerate(pages)]
+    found = [page.id for page in chosen(rows, NOW, MAX_AGE, most)]
+    assert len(found) == min(most, len(pages)) == len(set(found))
+    Random(seed).shuffle(rows)
+    assert [page.id for page in chosen(rows, NOW + late, MAX_AGE, most)] == found
+    all_of_them = [page.id for page in chosen(rows, NOW, MAX_AGE, len(rows))]
+    assert all_of_them[: len(found)] == found, "a larger budget only adds pages"
+
+
+def test_new_site_visits_all_in_turn_without_preferring_a_folder() -> None:
+    pages = [Known(age=1, watched=0, visits=0) for _ in range(1_000)]
+    found = order(*pages, most=100)
+    assert sum(number < 500 for number in found) in range(35, 66)
+
+
+def test_hubs_are_few_and_those_that_may_have_changed() -> None:
+    pages = [
+        Known(watched=50, visits=50, changes=number % 2).row(number)._replace(found=2 + number)
+        for number in range(100)
+    ]
+    found = hubs(pages, NOW, 80)
+    assert len(found) == 10
+    assert all(page.changes for page in found)
+    assert [page.found for page in found] == sorted((page.found for page in found), reverse=True)
+    assert hubs([Known(watched=3_000, visits=2_000).row(0)._replace(found=9)], NOW, 80) == []
+    assert len(hubs([Known(changes=5).row(0)._replace(found=9)], NOW, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("left", "wanted"), [(None, MOST), (0, 0), (1, 1), (FEWEST, FEWEST), (200, 100), (100_000, MOST)]
+)
+def test_known_pages_are_released_in_portions(left: int | None, wanted: int) -> None:
+    assert batch(left) == wanted
+
+
+HEADER = datetime(2026, 1, 2, tzinfo=UTC)
+AT = int(HEADER.timestamp())
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_changed"),
+    [
+        (Version("a", "1", None), Facts(200, content="a", digest="2"), False),
+        (Version("a", "1", AT), Facts(200, content="b", digest="1", header=HEADER), True),
+        (Version(None, "1", None), Facts(200, digest="2"), True),
+        (Version(None, "1", None), Facts(200, digest="1"), False),
+        (Version(None, "1", AT), Facts(200, digest="2", header=HEADER), False),
+        (Version(None, "1", AT + 1), Facts(200, digest="2", header=HEADER), True),
+        (Version("a", None, None), Facts(200, digest="2"), None),
+    ],
+)
+def test_when_a_page_has_changed(before: Version, now: Facts, is_changed: bool | None) -> None:
+    assert before.is_changed(now) is is_changed
+
+
+def test_what_visits_have_seen() -> None:
+    page = Watched().after(10.0, None)
+    assert page == Watched(0, 0, 10.0, 10.0)
+    page = page.after(20.0, is_changed=True).after(30.0, is_changed=False).after(40.0, None)
+    assert page == Watched(2, 1, 10.0, 40.0)
