@@ -100,9 +100,8 @@ def varies(url: str, href: str, text: str, beside: Collection[str] = ()) -> bool
     if len(text) > LONGEST_NAME:
         return False
     own, _, query = url.partition("?")
-    is_short = len(href) <= len(urls.target(own).rstrip("/"))
-    if is_short and href[:1] == "/" and not (beside or query or "?" in href):
-        return False  # not longer than the path of the page
+    if not (beside or query or "?" in href) and _is_elsewhere(own, href):
+        return False
     try:
         absolute = urls.origin(url) + href if href[:1] == "/" != href[1:2] else urljoin(url, href)
         path, _, asked = absolute.partition("#")[0].partition("?")
@@ -114,6 +113,13 @@ def varies(url: str, href: str, text: str, beside: Collection[str] = ()) -> bool
         return False
     spelt = unquote(f"{path} {asked}").lower()
     return set(_NAME.findall(text.lower())) <= set(_NAME.findall(spelt))
+
+
+def _is_elsewhere(own: str, href: str) -> bool:
+    """Whether a link cannot contain the path of its page, as seen without joining the two, which is slow."""
+    is_short = len(href) <= len(urls.target(own).rstrip("/"))
+    name = own.rpartition("/")[2]
+    return (is_short and href[:1] == "/") or (name != "" and name not in href and href.isprintable())
 
 
 def beside_by_number(url: str) -> tuple[str, ...]:
