@@ -311,6 +311,10 @@ def test_pods_of_the_job_are_members_of_one_run() -> None:
     claim, job = yaml.safe_load_all((CONFIG / "kubernetes-job-many.yaml").read_text())
     assert (claim["spec"]["accessModes"], job["kind"]) == (["ReadWriteMany"], "Job")
     assert (job["spec"]["parallelism"], "completions" in job["spec"]) == (3, False)
+    moved, elsewhere, final = job["spec"]["podFailurePolicy"]["rules"]
+    assert (moved["action"], moved["onPodConditions"]) == ("Ignore", [{"type": "DisruptionTarget"}])
+    assert (elsewhere["action"], elsewhere["onExitCodes"]["values"]) == ("Ignore", [3, 9])
+    assert (final["action"], final["onExitCodes"]["values"]) == ("FailJob", [2, 5, 6, 7])
     pod = job["spec"]["template"]["spec"]
     [container] = pod["containers"]
     _, nightly = yaml.safe_load_all((CONFIG / "kubernetes-cronjob.yaml").read_text())

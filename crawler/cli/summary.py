@@ -303,8 +303,6 @@ def hints(facts: Facts) -> Iterator[Hint]:
 def _about_publication(facts: Facts) -> Iterator[Hint]:
     if facts["refused"]:
         yield Hint(printable(facts["refused"], 1_000))
-    if facts["published_by"] not in ("", facts["member"]):
-        yield Hint(f"The sitemap was published by {printable(facts['published_by'], 200)}.")
     if facts["stalled"]:
         yield Hint(stalled_words(facts))
     if facts["robots_line"] and facts["robots_named"] is False and facts["robots_others"]:

@@ -77,6 +77,7 @@ def _headline(facts: Facts) -> Text:
 def _ending(facts: Facts) -> tuple[str, str]:
     """How the run ended, and a colour: the first case that holds."""
     files, unfinished, is_stdout = facts["files"], facts["unfinished"], facts["folder"] == STDOUT
+    is_of_other = facts["published_by"] not in {"", facts["member"]}
     cases = (
         (facts["refused"], "Not published", "red"),
         (unfinished and facts["folder"] is None, "Not finished", "yellow"),
@@ -86,6 +87,7 @@ def _ending(facts: Facts) -> tuple[str, str]:
         (files and unfinished, "Partly published", "yellow"),
         (files and all(file["unchanged"] for file in files), "Nothing changed", "green"),
         (files, "Published", "green"),
+        (is_of_other, f"Published by {printable(facts['published_by'], 200)}", "green"),
     )
     return next(((words, style) for holds, words, style in cases if holds), ("Nothing published", "yellow"))
 
