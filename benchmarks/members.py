@@ -1,11 +1,13 @@
 """The frontier on PostgreSQL: what members cost, clients and server, beside one process on SQLite.
 
     .venv/bin/python benchmarks/members.py crawl 10000            # 1, 2 and 4 members on the site of synthetic.py
+    .venv/bin/python benchmarks/members.py crawl 10000 --delay 0 10 50   # with so many ms to the database and back
+    .venv/bin/python benchmarks/members.py faults 36 --delay 0 10 # members that are killed, frozen, and told to leave
     .venv/bin/python benchmarks/members.py verbs 1000000          # lease and settle alone
     .venv/bin/python benchmarks/members.py verbs 20000 --known 100000 1000000 10000000   # of states with so many URLs
 
 Each starts a private server with the settings of `SERVER`, durable as they are by default. `crawl` prints a line for each
-number of members: pages a second, and CPU a page of all clients and of the server, starts included. `verbs` leases and
+number of members: pages a second, CPU a page of all clients and of the server, starts included, and round trips a page. `verbs` leases and
 settles pages of 20 links as the engine does, without a network, and prints a line for each tenth: CPU a page within it.
 `--known` first fills states with URLs, of which a fifth are settled; their sites have twice as many, so that each page links
 to two that are new. The states take turns, so that what else the machine does slows all of them.
@@ -22,8 +24,10 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from contextlib import suppress
+from itertools import cycle, islice, product
 from pathlib import Path
+from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
@@ -37,6 +41,11 @@ from crawler.frontier.postgres.frontier import PostgresFrontier
 from crawler.model.robots import RobotsFile
 from crawler.model.visit import Visit
 from tests.postgres import server
+from tests.server import Origin, serving
+from tests.shared.members import LIFE, Crew, crew
+from tests.shared.proxy import proxy_before
+from tests.shared.sites import asked, files, put, words
+from tests.waiting import outlive
 
 if TYPE_CHECKING:
     from crawler.model.settlement import Settlement
@@ -44,6 +53,7 @@ if TYPE_CHECKING:
 SERVER: Final = "-c shared_buffers=1GB -c max_wal_size=4GB -c max_connections=60"
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 HERE: Final = Path(__file__).parent
+SIGNS: Final = (SIGKILL, SIGSTOP, SIGTERM)
 MEMBERS: Final = ((1, "1 member"), (2, "2 members"), (4, "4 members"))
 
 
@@ -106,7 +116,7 @@ def crawled(commands: Sequence[Sequence[str]]) -> Cost:
     return Cost(time.monotonic() - began, cpu, largest)
 
 
-def crawl(total: int, port: int) -> None:
+def crawl(total: int, port: int, delays: Sequence[int]) -> None:
     folder = Path(tempfile.mkdtemp(prefix="members-"))
     site = subprocess.Popen([sys.executable, HERE / "synthetic.py", str(total), "--port", str(port)])
     base = f"http://127.0.0.1:{port}/"
@@ -115,22 +125,17 @@ def crawl(total: int, port: int) -> None:
             raise SystemExit("the site does not answer")
         database = Server()
         print(
-            "| | pages/s | ms of CPU a page, clients | server | MB, largest client |\n|---|---|---|---|---|"
+            "| ms to the database | | pages/s | ms of CPU a page, clients | server | MB, largest client | round trips a page |"
+            "\n|---|---|---|---|---|---|---|"
         )
-        for name, state, members in (
-            ("SQLite, one process", str(folder / "state.db"), 1),
-            *((f"PostgreSQL, {counted}", database.state(), number) for number, counted in MEMBERS),
-        ):
-            out = folder / uuid.uuid4().hex
-            words = ["crawl", base, "--rate", "0", "-q", "--state", state, "-o", str(out)]
+        sqlite = crawled([[sys.executable, "-m", "crawler", *flags(base, folder, str(folder / "state.db"))]])
+        print(_line("-", "SQLite, one process", total, sqlite, "- |", "-"), flush=True)
+        for delay, (number, counted) in product(delays, MEMBERS):
             before = database.cpu()
-            cost = crawled([[sys.executable, "-m", "crawler", *words]] * members)
-            served = 1_000 * (database.cpu() - before) / total
-            print(
-                f"| {name} | {total / cost.seconds:,.0f} | {1_000 * cost.cpu / total:.2f} | "
-                f"{f'{served:.2f}' if state.startswith(database.address) else '-'} | {cost.largest:.0f} |",
-                flush=True,
-            )
+            with proxy_before(database.state(), delay / 2_000) as (state, proxy):
+                cost = crawled([[sys.executable, "-m", "crawler", *flags(base, folder, state)]] * number)
+            served, turns = (database.cpu() - before) / total, proxy.turns / total
+            print(_line(delay, counted, total, cost, f"{1_000 * served:.2f} |", f"{turns:.3f}"), flush=True)
     finally:
         site.terminate()
         site.wait()
@@ -250,17 +255,89 @@ def _counted(state: str) -> tuple[int, int]:
     return int(known), int(size)
 
 
+def flags(base: str, folder: Path, state: str) -> list[str]:
+    out = str(folder / uuid.uuid4().hex)
+    joined = ["--run", "once"] if state.startswith("postgresql:") else []
+    return ["crawl", base, "--rate", "0", "-q", *joined, "--state", state, "-o", out]
+
+
+def _line(delay: object, name: str, total: int, cost: Cost, served: str, turns: str) -> str:
+    each = f"{total / cost.seconds:,.0f} | {1_000 * cost.cpu / total:.2f}"
+    return f"| {delay} | {name} | {each} | {served} {cost.largest:.0f} | {turns} |"
+
+
+# -- faults ----------------------------------------------------------------------------------------------
+
+
+def faults(rounds: int, delays: Sequence[int]) -> None:
+    """Members that are killed, frozen and told to leave, until the run is published; then look at the truth."""
+    here, there = Origin("here", "127.0.77.1"), Origin("there", "127.0.77.2")
+    chance, folder = random.Random(1), Path(tempfile.mkdtemp(prefix="members-"))
+    database = Server()
+    with serving(here, there), crew(folder / "members") as members:
+        put(here, there)
+        alone = members.start(words(here, str(folder / "state.db"), folder / "alone"))
+        if alone.wait():
+            raise SystemExit(alone.said)
+        print(
+            "| round | ms to the database | killed | frozen | told to leave | asked twice | published | same |"
+        )
+        print("|---|---|---|---|---|---|---|---|")
+        for number, delay in islice(enumerate(cycle(delays), 1), rounds):
+            out = folder / str(number)
+            direct = database.state()
+            with proxy_before(direct, delay / 2_000) as (state, _):
+                flags = ["--run", "once", "--concurrency", "4", "--log-format", "json"]
+                command = [word for word in words(here, state, out, *flags) if word != "-q"]
+                before, told = len(here.log), _disturb(members, here, command, chance)
+            requests = [request.path for request in here.log[before:]]
+            told += [len(requests) - len(set(requests)), _publications(direct)]
+            told += ["yes" if files(out) == files(folder / "alone") else "NO"]
+            print(f"| {number} | {delay} | {' | '.join(map(str, told))} |", flush=True)
+    shutil.rmtree(folder)
+
+
+def _disturb(members: Crew, site: Origin, command: Sequence[str], chance: random.Random) -> list[object]:
+    """How many were killed, frozen, and told to leave."""
+    living, done = [members.start(command) for _ in range(3)], dict.fromkeys(SIGNS, 0)
+    while sum(done.values()) < 5 and all(member.poll() is None for member in living):
+        asked(site, chance.randint(10, 40), living)
+        victim, sign = living.pop(chance.randrange(3)), chance.choice(list(done))
+        done[sign] += victim.poll() is None
+        with suppress(ProcessLookupError):
+            os.kill(victim.pid, sign)
+        living.append(members.start(command))
+        if sign is SIGSTOP:
+            outlive(LIFE + 1)
+            os.kill(victim.pid, SIGCONT)
+            living.append(victim)
+    for member in living:
+        if member.wait():
+            raise SystemExit(f"exit {member.wait()}: {member.said}")
+    return list(done.values())
+
+
+def _publications(state: str) -> int:
+    address = parsed(state)
+    with psycopg.connect(address.conninfo) as connection:
+        [count] = connection.execute(f'SELECT count(*) FROM "{address.schema}".publication').fetchone() or [0]
+    return int(count)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["crawl", "verbs"])
-    parser.add_argument("total", type=int, help="pages")
+    parser.add_argument("what", choices=["crawl", "faults", "verbs"])
+    parser.add_argument("total", type=int, help="pages, or rounds of faults")
+    parser.add_argument("--delay", type=int, nargs="+", default=[0], help="ms to the database and back")
     parser.add_argument("--port", type=int, default=8298)
     parser.add_argument("--known", type=int, nargs="+", default=[0], help="URLs of each state before")
     chosen = parser.parse_args()
     if chosen.what == "crawl":
-        crawl(chosen.total, chosen.port)
+        crawl(chosen.total, chosen.port, chosen.delay)
+    elif chosen.what == "faults":
+        faults(chosen.total, chosen.delay)
     else:
         anyio.run(verbs, chosen.total, chosen.known)
 

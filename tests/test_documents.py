@@ -47,6 +47,7 @@ SCRIPTS = {
     "--runs",
     "--against",
     "--database",
+    "--delay",
     "--kill",
     "--rounds",
     "--known",

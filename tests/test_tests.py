@@ -17,7 +17,7 @@ VIEWS = {"pages", "links", "images", "runs", "external_links"}  # what docs/use/
 ON_TABLES = ("frontier/", "shared/", "cli/test_shared_state.py", "test_compose_many.py", "cli/test_submit.py", "cli/test_delivery.py")  # fmt: skip
 # The one place for each, and what is no HTTP: a proxy before PostgreSQL, ears for any datagram.
 SLEEPING = {"waiting.py"}
-LISTENING = {"server.py", "shared/cutting.py", "render/test_attack.py"}
+LISTENING = {"server.py", "shared/proxy.py", "render/test_attack.py"}
 
 
 def broken(tree: ast.Module, path: str) -> Iterator[str]:

@@ -87,7 +87,7 @@ def _ending(facts: Facts) -> tuple[str, str]:
         (files and unfinished, "Partly published", "yellow"),
         (files and all(file["unchanged"] for file in files), "Nothing changed", "green"),
         (files, "Published", "green"),
-        (is_of_other, f"Published by {printable(facts['published_by'], 200)}", "green"),
+        (is_of_other, f"Finished, published by {printable(facts['published_by'], 200)}", "green"),
     )
     return next(((words, style) for holds, words, style in cases if holds), ("Nothing published", "yellow"))
 

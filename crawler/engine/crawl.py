@@ -250,7 +250,9 @@ class Crawl:
         if room <= 0:
             seeds.note_leased(None)
             return Batch()
+        asked = time.monotonic()
         batch = await self.frontier.lease(room, depth)
+        self._pool.note_answer(time.monotonic() - asked, full=len(batch.leases) >= room)
         if batch.voids_numbers:
             self.site.candidates.forget()
         if batch.interruption:

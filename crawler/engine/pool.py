@@ -21,6 +21,8 @@ from crawler.parse.url import origin
 
 GROUP: Final = 128  # settlements in one transaction
 HEAVY: Final = 4_000_000  # bytes of URLs in a group, after which no more settlements are added
+SLOW: Final = 0.02  # seconds that a lease takes where the state is far away
+LARGER: Final = 4  # times as many leases in hand, and settlements in one transaction, at most there
 NEXT: Final = 6  # leases in hand for each request in flight, in addition to those being visited
 TURNS: Final = 2  # taken by others than visits; one that was given up may still wait in the queue
 LINGER: Final = 0.02  # seconds that a group may grow, as long as all tasks have work
@@ -75,7 +77,8 @@ class Pool:
         self._visit, self._concurrency, self._clock = visit, concurrency, clock
         self._tasks = concurrency * prefetch
         self._resting = self._tasks - concurrency + 1  # tasks, during a turn of another request
-        self._size = (NEXT + prefetch) * concurrency  # leases, at most
+        self._size, self._group_size = (NEXT + prefetch) * concurrency, GROUP  # leases, settlements at most
+        self._most = LARGER * self._size  # leases that it may become
         self._bookings = Bookings()
         self._leases: dict[int, Lease] = {}
         self._give: MemoryObjectSendStream[Lease | _Turn]
@@ -88,9 +91,9 @@ class Pool:
     async def running(self) -> AsyncGenerator[None]:
         """Starts the tasks, and cancels them at the end. What they have not finished stays in `leases`."""
         self._give, todo = anyio.create_memory_object_stream[Lease | _Turn](
-            self._size + TURNS * self._resting
+            self._most + TURNS * self._resting
         )
-        back, self._done = anyio.create_memory_object_stream[Returned](self._size)
+        back, self._done = anyio.create_memory_object_stream[Returned](self._most)
         async with anyio.create_task_group() as tasks, self._give, self._done:
             self._group = tasks
             with todo, back:
@@ -146,6 +149,17 @@ class Pool:
         """How many more leases may be added; no more than `visits` including those in flight."""
         return (self._size if visits is None else min(self._size, visits)) - len(self._leases)
 
+    def note_answer(self, took: float, *, full: bool) -> None:
+        """Leases came after `took` seconds; `full`: as many as there was room for.
+
+        If the tasks ran out of work meanwhile, more are held from now on: the next ones are in hand while the
+        last are settled.
+        """
+        if full and took >= SLOW and not self._give.statistics().current_buffer_used:
+            grown = min(2 * self._size, self._most)
+            self._group_size = self._group_size * grown // self._size
+            self._size = grown
+
     def add(self, leases: Sequence[Lease]) -> None:
         """Hands out leases, the earliest slot first: no task waits for a slot while an earlier one passes."""
         leases = sorted(leases, key=_slot)
@@ -174,7 +188,7 @@ class Pool:
         self._sleep = None
         weight = sum(map(_weight, group))
         with suppress(anyio.WouldBlock):
-            while len(group) < GROUP and weight < HEAVY:
+            while len(group) < self._group_size and weight < HEAVY:
                 group.append(self._done.receive_nowait())
                 weight += _weight(group[-1])
         return group

@@ -2,7 +2,8 @@
 
 The SQL is in the modules that own the tables.
 
-Synchronous and blocking; each call belongs to a transaction, which the backend opens and closes.
+Synchronous and blocking; each call belongs to a transaction, which the backend opens and closes. Where the
+database is far away, what is done or asked (`do`, `ask`) is sent at once, and waited for together.
 """
 
 from abc import ABC, abstractmethod
@@ -77,8 +78,10 @@ class Database(ABC):
         return self.one("SELECT max(number) FROM run")[0] or 0
 
     @abstractmethod
-    def check(self) -> None:
-        """Raises an exception, after which the call is tried again, if the database is another one."""
+    def check(self) -> Callable[[], None]:
+        """Ask whether the database is another one. The result raises an exception if it is, after which the
+        call is tried again.
+        """
 
     @abstractmethod
     def by_index(self) -> None:
@@ -99,26 +102,34 @@ class Database(ABC):
         Arrays of ids are given as text (`Dialect.array`). For wide rows, of which there are many.
         """
 
-    def packed(self, sql: str, given: Mapping[str, Any]) -> list[Any]:
-        """All rows of a query that is part of the work on every group of pages.
+    def do(self, sql: str, given: Mapping[str, Any] | None = None) -> None:
+        """Execute a statement. Nobody waits for it before the next result is read."""
+        self.execute(sql, given or {})
 
-        Reals may lose their last digits.
-        """
-        return self.all(sql, given)
+    def do_rows(self, sql: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **given: Any) -> None:
+        """The same for a statement that takes `@rows` of these columns, and treats each row alone."""
+        self.do(sql, self.dialect.given(columns, rows) | given)
 
-    def do(self, sql: str, given: Mapping[str, Any] | None = None) -> int:
-        """Execute a statement without a result; the number of rows that it changed."""
+    def changed(self, sql: str, given: Mapping[str, Any] | None = None) -> int:
+        """Execute a statement; the number of rows that it changed."""
         return self.execute(sql, given or {}).rowcount
 
-    def do_rows(self, sql: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **given: Any) -> int:
-        """The same for a statement that takes `@rows` of these columns, and treats each row alone."""
-        return self.do(sql, self.dialect.given(columns, rows) | given)
+    def ask(
+        self, sql: str, given: Mapping[str, Any] | None = None, *, packed: bool = False
+    ) -> Callable[[], list[Any]]:
+        """The rows of a query as it is executed now, waited for when the result is called.
 
-    def all_rows(
+        `packed`: it is part of the work on every group of pages; reals may lose their last digits.
+        """
+        _ = packed
+        rows = self.all(sql, given)
+        return lambda: rows
+
+    def ask_rows(
         self, sql: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], **given: Any
-    ) -> list[tuple[Any, ...]]:
-        """The result of such a statement."""
-        return self.all(sql, self.dialect.given(columns, rows) | given)
+    ) -> Callable[[], list[Any]]:
+        """The same for a statement that takes `@rows`."""
+        return self.ask(sql, self.dialect.given(columns, rows) | given)
 
     def one(self, sql: str, given: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
         """The only row of the result."""
@@ -144,9 +155,3 @@ class Database(ABC):
         while rows := self.all(sql, {**given, "after": after, "limit": CHUNK}):
             yield rows
             after = rows[-1][0]
-
-    def by_name(self, sql: str, given: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
-        """The first row, if there is one, as a dict by column."""
-        cursor = self.execute(sql, given or {})
-        row = cursor.fetchone()
-        return dict(zip((column[0] for column in cursor.description), row, strict=True)) if row else None

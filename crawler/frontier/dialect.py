@@ -28,6 +28,8 @@ WORDS: Final = frozenset({
     "least", "greatest", "position",
     # The time in seconds since the epoch.
     "clock",
+    # The session of this connection, and whether that of a member has ended.
+    "backend", "disconnected",
     # Lock the rows of a query until the transaction ends, where others write too.
     "lock_shared", "skip_locked",
     # Types: ids that the database chooses, and that a statement gives; arrays of ids; text by bytes.

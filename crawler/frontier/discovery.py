@@ -5,7 +5,7 @@ numbered in the order in which they were found, and inserted sorted by their key
 URLs wait for each other without a deadlock.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -190,6 +190,13 @@ class _Older(NamedTuple):
     run: int
 
 
+class FoundBefore(NamedTuple):
+    """FoundBefore URLs."""
+
+    numbers: Mapping[Url, int]  # those of this run: their record numbers, as in `Added`
+    older: Mapping[str, _Older]
+
+
 class Discovery:
     """Adds URLs."""
 
@@ -205,12 +212,13 @@ class Discovery:
         """
         self._db.by_index()
         if seed is None:
-            added = self.add_found(visits, {})
+            visits = list(visits)
+            added = self.add_found(visits, {}, self.ask_known(visit.url for visit in visits)())
             self.count(added.stored)
             return added.new
         number = self._seeds.id(seed)
         rows = [self._row(visit, {}) for visit in deduplicated(visits)]
-        _, older = self._known([Url(row.url) for row in rows])
+        older = self.ask_known(Url(row.url) for row in rows)().older
         added = self._insert(rows, older, number)
         self.count(added.stored)
         new = added.new + self._seeds.requeue(rows, seed, number)
@@ -228,16 +236,15 @@ class Discovery:
             given = {"discovered": discovered, "settled": settled, "revisited": revisited}
             self._db.do(COUNT, given | {"member": self._db.member})
 
-    def add_found(self, visits: Iterable[Visit], pages: Mapping[Url, int]) -> Added:
+    def add_found(self, visits: Iterable[Visit], pages: Mapping[Url, int], known: FoundBefore) -> Added:
         """Add what pages lead to. `pages`: record numbers of URLs that visits may have been found on.
 
-        The caller counts what was stored (`count`).
+        `known`: of these visits at least. The caller counts what was stored (`count`).
         """
-        maybe = deduplicated(visits)
-        known, older = self._known([visit.url for visit in maybe])
-        rows = [self._row(visit, pages) for visit in maybe if may_change_row(visit, known.get(visit.url, 0))]
-        new, stored, numbers = self._insert(rows, older, None)
-        return Added(new, stored, {**known, **numbers})
+        maybe, before = deduplicated(visits), known.numbers
+        rows = [self._row(visit, pages) for visit in maybe if may_change_row(visit, before.get(visit.url, 0))]
+        new, stored, numbers = self._insert(rows, known.older, None)
+        return Added(new, stored, {**before, **numbers})
 
     def requeue(self, visits: Iterable[Visit]) -> int:
         """See `ports.Queue.requeue`."""
@@ -291,22 +298,19 @@ class Discovery:
         )
 
     def _insert(self, rows: Sequence[FoundRow], older: Mapping[str, _Older], seed: int | None) -> Added:
-        """Insert the rows of URLs, those to be fetched last. `seed`: its number."""
-        due = [row for row in rows if row.state == QUEUED]
-        others = self._insert_all([row for row in rows if row.state != QUEUED], older, seed)
-        new, stored, numbers = self._insert_all(due, older, seed)
-        return Added(new, others.stored + stored, {**others.numbers, **numbers})
+        """Insert the rows of URLs, those to be fetched last, and record what the others add to known URLs.
 
-    def _insert_all(self, rows: Sequence[FoundRow], older: Mapping[str, _Older], seed: int | None) -> Added:
-        """Insert rows, and record what the others add to known URLs."""
+        `seed`: its number.
+        """
         if not rows:
             return Added(0, 0, {})
+        rows = sorted(rows, key=lambda row: row.state == QUEUED)
         unknown = [row for row in rows if row.url not in older]
+        added = self._ask_added(unknown, seed) if unknown else list
         ids = self._renew([(older[row.url], row) for row in rows if row.url in older], seed)
-        if unknown:
-            ids |= self._add(unknown, seed)
+        ids |= {url: number for number, url in added()}
         self._open([(ids[row.url], row) for row in rows if row.url in ids])
-        new = stored = len(ids)
+        new, stored = sum(row.state == QUEUED and row.url in ids for row in rows), len(ids)
         if stored == len(rows):
             numbers = {Url(row.url): -ids[row.url] if _may_change(row) else ids[row.url] for row in rows}
             return Added(new, stored, numbers)
@@ -316,13 +320,12 @@ class Discovery:
         )
         if self._db.one(ANY_NOFOLLOW)[0]:
             new += self._change(UPGRADE, rows)
-        return Added(new, stored, self._known([Url(row.url) for row in rows])[0])
+        return Added(new, stored, self.ask_known(Url(row.url) for row in rows)().numbers)
 
-    def _add(self, rows: Sequence[FoundRow], seed: int | None) -> dict[str, int]:
-        """Insert rows of URLs that no run has found, unless another member was faster; their ids."""
+    def _ask_added(self, rows: Sequence[FoundRow], seed: int | None) -> Callable[[], list[Any]]:
+        """Insert rows of URLs that no run has found, unless another member was faster: their ids and URLs."""
         dialect, given = self._db.dialect, self._of_run() | {"seed": seed}
-        added = self._db.all_rows(ADD, found_columns(dialect), found_rows(dialect, rows), **given)
-        return {url: number for number, url in added}
+        return self._db.ask_rows(ADD, found_columns(dialect), found_rows(dialect, rows), **given)
 
     def _renew(self, known: Sequence[tuple[_Older, FoundRow]], seed: int | None) -> dict[str, int]:
         """Make the rows of URLs that an earlier run found those of this run; their ids."""
@@ -333,11 +336,13 @@ class Discovery:
             for old, row in known
         ]
         given = self._of_run() | {"seed": seed}
-        ids = {number for (number,) in self._db.all_rows(RENEW, RENEWED, rows, **given)}
-        concluded = {number for (number,) in self._db.all(CONCLUDED)}
+        ids = {number for (number,) in self._db.ask_rows(RENEW, RENEWED, rows, **given)()}
+        runs = self._db.ask(CONCLUDED)
+        stored = self._db.ask(EARLIER, {"ids": self._db.dialect.all_of(ids)}, packed=True)
+        concluded = {number for (number,) in runs()}
         renewed = {old.id: (old, row) for old, row in known if old.id in ids}
         pages = list[tuple[Any, ...]]()
-        for number, *earlier in self._db.packed(EARLIER, {"ids": self._db.dialect.all_of(ids)}):
+        for number, *earlier in stored():
             old, row = renewed[number]
             page = found_in_new_run(Earlier._make(earlier), was_published=old.run in concluded)
             pages.append((number, row.outcome, row.detail, row.settled, *page[3:]))
@@ -370,7 +375,7 @@ class Discovery:
             return 0
         self._db.do(update, given | {"ids": self._db.dialect.all_of(row.id for row in moved)})
         move(self._db, moved)
-        return len(moved)
+        return sum(row.state == QUEUED for row in moved)
 
     def _lower_hops(self, paths: Sequence[tuple[str, int, int]]) -> None:
         """Record fewer redirects for URLs that may be known already.
@@ -381,7 +386,11 @@ class Discovery:
             return
         run, key = {"run": self._db.run}, self._db.dialect.column
         rows = [(self._db.dialect.key_of(url), hops, was) for url, hops, was in paths]
-        step = dict(self._db.packed(SHORTER, self._db.dialect.given((key, "hops", "was_hops"), rows) | run))
+        step = dict(
+            self._db.ask(
+                SHORTER, self._db.dialect.given((key, "hops", "was_hops"), rows) | run, packed=True
+            )()
+        )
         fewer = dict[int, int]()
         while step:
             for number, hops in step.items():
@@ -389,7 +398,7 @@ class Discovery:
             given = self._db.dialect.given(("id", "hops"), list(step.items()))
             step = {
                 number: hops
-                for number, hops in self._db.packed(REDIRECTED, given | run)
+                for number, hops in self._db.ask(REDIRECTED, given | run, packed=True)()
                 if hops < fewer.get(number, hops + 1)
             }
         if fewer:
@@ -402,16 +411,25 @@ class Discovery:
     def _of_run(self) -> dict[str, int]:
         return {"run": self._db.run, "round": self._patterns.round}
 
-    def _known(self, urls: Sequence[Url]) -> tuple[dict[Url, int], dict[str, _Older]]:
-        """The record numbers of URLs of this run, as in `Added`, and the rows of older ones."""
-        rows = self._db.packed(KNOWN, {"keys": self._db.dialect.keys(urls)}) if urls else []
-        this = self._db.run
-        numbers = {
-            url: -number if may_change else number for url, number, run, may_change in rows if run == this
-        }
-        if len(numbers) == len(rows):
-            return numbers, {}
-        return numbers, {url: _Older(number, run) for url, number, run, _ in rows if run != this}
+    def ask_known(self, urls: Iterable[Url]) -> Callable[[], FoundBefore]:
+        """Ask which of these URLs are known."""
+        given, this = list(dict.fromkeys(urls)), self._db.run
+        if not given:
+            return lambda: FoundBefore({}, {})
+        asked = self._db.ask(KNOWN, {"keys": self._db.dialect.keys(given)}, packed=True)
+
+        def known() -> FoundBefore:
+            rows = asked()
+            numbers = {
+                url: -number if may_change else number for url, number, run, may_change in rows if run == this
+            }
+            if len(numbers) == len(rows):
+                return FoundBefore(numbers, {})
+            return FoundBefore(
+                numbers, {url: _Older(number, run) for url, number, run, _ in rows if run != this}
+            )
+
+        return known
 
     def _id(self, url: Url) -> int | None:
         row = self._db.one_or_none(

@@ -64,9 +64,9 @@ class Distances:
         self._db.do(FIRST, {"run": self._db.run})
         for depth in range(deepest):
             level = {"run": self._db.run, "depth": depth}
-            while self._db.do(REDIRECTED, level):
+            while self._db.changed(REDIRECTED, level):
                 pass
-            if not self._db.do(LINKED, level | {"since": self._db.since}):
+            if not self._db.changed(LINKED, level | {"since": self._db.since}):
                 break
         nearer = self._db.count(NEARER, given)
         self._db.do(LOWER, {"run": self._db.run})

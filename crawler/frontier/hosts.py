@@ -150,9 +150,9 @@ class HostTable:
             "since": now - pace.BACKOFF_PAUSE, "most": pace.MAX_BACKOFF,
         }  # fmt: skip
         changed = (
-            self._db.do(BACK_OFF_ONCE, given | {"run": self._db.run})
+            self._db.changed(BACK_OFF_ONCE, given | {"run": self._db.run})
             if once
-            else self._db.do(BACK_OFF, given)
+            else self._db.changed(BACK_OFF, given)
         )
         return changed > 0
 

@@ -5,7 +5,7 @@ member is taken for dead (`members`). A member locks the row of a paced host and
 members lease from two hosts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
@@ -25,12 +25,14 @@ from crawler.rules.record import LEASED, QUEUED, SETTLED, WAITING
 
 SOON: Final = 0.05  # seconds until a member without work asks again; doubled each time, up to
 PATIENCE: Final = 1.0  # seconds
+TIDY: Final = 1.0  # seconds between two looks at what is due again, while there is something to lease
 FIRST_FACT: Final = 11  # place of the first fact in a row of `NEXT`
 
-EXPIRED: Final = f"""
-SELECT id FROM visit WHERE state IN ({WAITING}, {LEASED}) AND (due <= :now OR due > :far) @skip_locked
+EXPIRE: Final = f"""
+UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL WHERE id @first
+    SELECT id FROM visit WHERE state IN ({WAITING}, {LEASED}) AND (due <= :now OR due > :far) @skip_locked
+@end
 """
-EXPIRE: Final = f"UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL WHERE id @any(ids)"
 
 # No slot is booked so far ahead: the clock was set back.
 UNBOOK: Final = "UPDATE host SET next = :now WHERE next > :far"
@@ -107,6 +109,7 @@ UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL, attempts = attempts
 RETURN: Final = f"""
 UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL, attempts = attempts - 1, suspect = false
 FROM @rows(id, token) WHERE visit.id = r.id AND visit.token = r.token AND visit.state = {LEASED}
+RETURNING visit.id
 """
 UNLEASE_ROBOTS: Final = "UPDATE host SET robots_leased_until = 0 WHERE origin @any(origins, text)"
 
@@ -157,20 +160,25 @@ class Leases:
     def __init__(self, db: Database, members: Members, levels: Levels, far: float) -> None:
         self._db, self._members, self._levels, self._far = db, members, levels, far
         self._pause = SOON
+        self._tidied, self._tidy_at = 0.0, 0.0  # the last time, and the next
+        self._depth = 0  # that the last lease went down to, and likely this one, too
 
     def lease(self, limit: int, depth: int, token: int) -> Batch:
         """See `ports.Queue.lease`. `token`: random, the same when the call is tried again."""
-        self._db.check()
-        self._members.stay()
-        leader, max_depth, budget, deadline, interruption, is_open, settled, is_partial = self._db.one(
-            TERMS, {"run": self._db.run}
-        )
+        same, alive = self._db.check(), self._members.ask_alive()
+        terms = self._db.ask(TERMS, {"run": self._db.run})
+        others = self._members.ask_others(self._db.run)
+        self._tidy()
+        hosts = self._db.ask(HOSTS, {"depth": self._depth, "limit": limit})
+        same()
+        alive()
+        [(leader, max_depth, budget, deadline, interruption, is_open, settled, is_partial)] = terms()
         leads = leader == self._db.member
         if not is_open:  # this member was frozen, and the open visits belong to another run
             return Batch(wait=PATIENCE, leads=False)
         token |= self._db.member << 32
         if self._db.is_retry:
-            self._return_budget(self._db.do(UNTAKE, {"token": token}))
+            self._return_budget(self._db.changed(UNTAKE, {"token": token}))
         if interruption is None and deadline is not None and self._db.now() >= deadline:
             interruption = self.interrupt(Interruption(StopReason.MAX_TIME))
         if interruption is not None:
@@ -181,24 +189,34 @@ class Leases:
                 self._levels.watch(settled)
         elif leader is not None or max_depth is not None:
             depth = min(depth, max_depth or -1)  # nothing while the leader visits the start URLs
-        batch = (
-            self._lease(limit, depth, token)
-            if budget is None or not self._db.is_shared
-            else self._lease_within_budget(limit, depth, token)
-        )
-        return self._paced(replace(batch, leads=leads or leader is None))
+        if self._depth != depth or self._db.is_retry:
+            self._depth = depth
+            hosts = self._db.ask(HOSTS, {"depth": depth, "limit": limit})
+        lease = self._lease if budget is None or not self._db.is_shared else self._lease_within_budget
+        batch = lease(hosts(), limit, token)
+        return self._paced(replace(batch, leads=leads or leader is None), others())
 
-    def _lease_within_budget(self, limit: int, depth: int, token: int) -> Batch:
+    def _tidy(self) -> None:
+        """Queue what is due again; not at each lease, unless this member waits for it."""
+        now = self._db.now()
+        if self._tidied <= now < self._tidy_at:
+            return
+        self._tidied, self._tidy_at = now, now + TIDY
+        given = {"now": now, "far": now + self._far}
+        self._db.do(UNBOOK, given)
+        self._db.do(EXPIRE, given)
+
+    def _lease_within_budget(self, hosts: list[tuple[Any, ...]], limit: int, token: int) -> Batch:
         """All members together request no more pages than --max-pages."""
         run = {"run": self._db.run}
         budget = self._db.count("SELECT budget FROM run WHERE number = :run FOR NO KEY UPDATE", run)
         if budget > 0:
-            batch = self._lease(min(limit, budget), depth, token)
+            batch = self._lease(hosts, min(limit, budget), token)
             self._db.do(SPEND, run | {"pages": len(batch.leases)})
             return batch
         if self._db.one(ANY_LEASED)[0]:
             return Batch(wait=PATIENCE)
-        if self._db.one(ANY_OPEN, {"depth": depth})[0]:
+        if self._db.one(ANY_OPEN, {"depth": self._depth})[0]:
             return Batch(interruption=Interruption.read(self.interrupt(Interruption(StopReason.MAX_PAGES))))
         return Batch(finished=True, is_idle=True)
 
@@ -207,10 +225,10 @@ class Leases:
         words = {"run": self._db.run, "words": interruption.written()}
         return str(self._db.one(INTERRUPT, words)[0])
 
-    def _paced(self, batch: Batch) -> Batch:
+    def _paced(self, batch: Batch, others: int) -> Batch:
         """How long to wait until this member asks again, if others may settle something meanwhile."""
         is_done = bool(batch.leases) or (batch.finished and batch.leads)
-        if is_done or not self._members.others(self._db.run):
+        if is_done or not others:
             self._pause = SOON
             return batch
         self._pause = min(2 * self._pause, PATIENCE)
@@ -220,15 +238,12 @@ class Leases:
         if max_depth != depth:
             self._db.do(SET_MAX_DEPTH, {"max_depth": depth, "run": self._db.run, "me": self._db.member})
 
-    def _lease(self, limit: int, depth: int, token: int) -> Batch:
+    def _lease(self, hosts: list[tuple[Any, ...]], limit: int, token: int) -> Batch:
         now = self._db.now()
-        self._db.do(UNBOOK, {"now": now, "far": now + self._far})
-        if expired := self._db.all(EXPIRED, {"now": now, "far": now + self._far}):
-            self._db.do(EXPIRE, {"ids": self._db.dialect.all_of(number for (number,) in expired)})
-        hosts = self._db.all(HOSTS, {"depth": depth, "limit": limit})
-        leases = self._take(self._book(hosts, limit, now), depth, token, now)
+        leases = self._take(self._book(hosts, limit, now), token, now)
         if leases:
             return Batch(leases)
+        self._tidy_at = now  # at the next lease
         if not hosts and not self._db.one(ANY_OUT)[0]:
             return Batch(finished=True, is_idle=True)
         wait = self._wait(hosts, now)
@@ -237,38 +252,52 @@ class Leases:
 
     def _book(self, hosts: list[tuple[Any, ...]], limit: int, now: float) -> list[_Booking]:
         """Slots of these hosts. The robots.txt of a host is read only when one of its pages is next."""
-        hosts = sorted(hosts, key=lambda host: pace.needs_robots(host[5], now))
+        hosts = sorted(hosts, key=lambda host: pace.needs_robots(host[5], now))[:limit]
+        locked = [self._lock(host, now) for host in hosts]
         bookings, left = list[_Booking](), limit
-        for place, host in enumerate(hosts):
+        for place, (host, lock) in enumerate(zip(hosts, locked, strict=True)):
             share = min(-(-left // (len(hosts) - place)), host[-1])
-            booking = self._book_host(host, share, now) if share > 0 else None
+            booking = self._book_host(host, lock, share, now) if share > 0 else None
             if booking:
                 bookings.append(booking)
                 left -= booking.share
         return bookings
 
-    def _book_host(self, host: tuple[Any, ...], share: int, now: float) -> _Booking | None:
-        number, delay, backoff, upcoming, robots_leased_until, robots_read_at, _ = host
-        is_paced = delay > 0 or backoff > 1 or upcoming > now or pace.needs_robots(robots_read_at, now)
-        if is_paced:
-            row = self._db.one_or_none(LOCK, {"id": number})
-            if row is None:
+    def _lock(self, host: tuple[Any, ...], now: float) -> Callable[[], list[Any]] | None:
+        """Ask for the locked row of a host whose pages have slots."""
+        number, delay, backoff, upcoming, _, robots_read_at, _ = host
+        if delay > 0 or backoff > 1 or upcoming > now or pace.needs_robots(robots_read_at, now):
+            return self._db.ask(LOCK, {"id": number})
+        return None
+
+    def _book_host(
+        self, host: tuple[Any, ...], lock: Callable[[], list[Any]] | None, share: int, now: float
+    ) -> _Booking | None:
+        number, *row, _ = host
+        if lock:
+            locked = lock()
+            if not locked:
                 return None
-            delay, backoff, upcoming, robots_leased_until, robots_read_at = row
+            [row] = locked
+        delay, backoff, upcoming, robots_leased_until, robots_read_at = row
         delay, start = pace.throttled_delay(delay, backoff), max(upcoming, now)
         robots_first = pace.needs_robots(robots_read_at, now)
         slots = pace.slots_ahead(start, now, delay, share)
         if not slots or (robots_first and robots_leased_until > now):
             return None
-        return _Booking(number, start, delay, 1 if robots_first else slots, robots_first, is_paced)
+        return _Booking(number, start, delay, 1 if robots_first else slots, robots_first, lock is not None)
 
-    def _take(self, bookings: list[_Booking], depth: int, token: int, now: float) -> list[Lease]:
-        if not bookings:
-            return []
+    def _take(self, bookings: list[_Booking], token: int, now: float) -> list[Lease]:
+        asked = [
+            (
+                one,
+                self._db.ask(NEXT, {"host": one.host, "share": one.share, "depth": self._depth}, packed=True),
+            )
+            for one in bookings
+        ]
         leases = list[Lease]()
-        for one in bookings:
-            given = {"host": one.host, "share": one.share, "depth": depth}
-            rows = sorted(self._db.packed(NEXT, given), key=itemgetter(0, 1, 2))
+        for one, found in asked:
+            rows = sorted(found(), key=itemgetter(0, 1, 2))
             leases += [
                 self._lease_of(row, token, LeaseSlot(one.start + place * one.delay, one.robots_first))
                 for place, row in enumerate(rows)
@@ -304,7 +333,7 @@ class Leases:
     def release(self, leases: Sequence[Lease]) -> None:
         """See `ports.Queue.release`."""
         pairs = [(lease.id, lease.token) for lease in leases]
-        self._return_budget(self._db.do_rows(RETURN, ("id", "token"), pairs))
+        self._return_budget(len(self._db.ask_rows(RETURN, ("id", "token"), pairs)()))
         unknown_origins = sorted({origin(lease.visit.url) for lease in leases if lease.robots_first})
         if unknown_origins:
             self._db.do(UNLEASE_ROBOTS, {"origins": self._db.dialect.all_of(unknown_origins)})

@@ -7,7 +7,8 @@ leadership.
 
 import os
 import socket
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from crawler.errors import LeadershipLost
 from crawler.frontier.database import Database
@@ -15,17 +16,23 @@ from crawler.model.run import Member
 from crawler.rules.record import LEASED, QUEUED
 
 HEARTBEAT: Final = 5.0  # seconds between two heartbeats
+QUIET: Final = 0.75  # of its life that one without a connection has left when it is taken for dead
 
 JOIN: Final = "INSERT INTO member (run, name, until) VALUES (:run, :name, :until) RETURNING id"
 
-BEAT: Final = "UPDATE member SET until = :until WHERE id = :id AND NOT gone"
+BEAT: Final = """
+UPDATE member SET until = :until, backend = @backend WHERE id = :id AND NOT gone RETURNING id
+"""
 
 # Locked, so that it is not marked dead before the transaction ends.
 IS_ALIVE: Final = "SELECT 1 FROM member WHERE id = :id AND NOT gone @lock_shared"
 
-DEAD: Final = (
-    "SELECT id FROM member WHERE NOT gone AND (until <= :now OR id = :leaver) ORDER BY id @skip_locked"
-)
+# One whose connection has ended, too, if it had the time to open another: it was killed.
+DEAD: Final = """
+SELECT id FROM member
+WHERE NOT gone AND (until <= :now OR id = :leaver OR (until <= :silent AND @disconnected))
+ORDER BY id @skip_locked
+"""
 BURY: Final = "UPDATE member SET gone = true WHERE id @any(dead)"
 HELD: Final = f"""
 SELECT id, host, suspect AND token >> 32 <> :leaver FROM visit
@@ -62,6 +69,13 @@ WHERE m.run = :run ORDER BY m.id
 """
 
 
+class Beat(NamedTuple):
+    """What a heartbeat found."""
+
+    is_alive: bool  # False: this member was marked dead
+    others: int  # at work on the run
+
+
 class Members:
     """The rows of members, and which one this process is."""
 
@@ -74,10 +88,12 @@ class Members:
         row = {"run": self._db.run, "name": self.name, "until": self._db.now() + self._db.life}
         self._db.member = self._db.count(JOIN, row)
 
-    def stay(self) -> None:
-        """Be a living member until the transaction ends: if this one was marked dead, another one."""
-        if self._db.one_or_none(IS_ALIVE, {"id": self._db.member}) is None:
-            self.join()
+    def ask_alive(self) -> Callable[[], None]:
+        """Be a living member until the transaction ends: if this one was marked dead, the result joins as
+        another one.
+        """
+        found = self._db.ask(IS_ALIVE, {"id": self._db.member})
+        return lambda: None if found() else self.join()
 
     def rejoin(self) -> None:
         """Return what this member holds, and its leadership, and join as another one."""
@@ -85,19 +101,17 @@ class Members:
             self.leave()
             self.join()
 
-    def beat(self) -> bool:
-        """Extend the life of this member, and mark those as dead whose life is over.
-
-        False if it was marked dead itself.
-        """
+    def beat(self) -> Beat:
+        """Extend the life of this member, and mark those as dead whose life is over."""
         now = self._db.now()
-        is_alive = self._db.do(BEAT, {"until": now + self._db.life, "id": self._db.member}) > 0
+        alive = self._db.ask(BEAT, {"until": now + self._db.life, "id": self._db.member})
         self.mark_dead(now)
-        return is_alive
+        return Beat(bool(alive()), self.others(self._db.run))
 
     def mark_dead(self, now: float, leaver: int = 0) -> None:
         """Return what dead members held, and their leadership. `leaver`: one that leaves alive."""
-        dead = [number for (number,) in self._db.all(DEAD, {"now": now, "leaver": leaver})]
+        given = {"silent": now + QUIET * self._db.life, "steady": self._db.life / 2}
+        dead = [number for (number,) in self._db.all(DEAD, given | {"now": now, "leaver": leaver})]
         if not dead:
             return
         all_of = self._db.dialect.all_of
@@ -117,12 +131,17 @@ class Members:
 
     def others(self, run: int) -> int:
         """How many other members work on a run."""
-        return self._db.count(ALIVE, {"now": self._db.now(), "run": run, "me": self._db.member})
+        return self.ask_others(run)()
+
+    def ask_others(self, run: int) -> Callable[[], int]:
+        """The same, waited for when the result is called."""
+        found = self._db.ask(ALIVE, {"now": self._db.now(), "run": run, "me": self._db.member})
+        return lambda: int(found()[0][0])
 
     def take_leadership(self) -> bool:
         """See `ports.Runs.take_leadership`."""
-        self.stay()
-        return self._db.do(TAKE_LEADERSHIP, {"me": self._db.member, "run": self._db.run}) > 0
+        self.ask_alive()()
+        return self._db.changed(TAKE_LEADERSHIP, {"me": self._db.member, "run": self._db.run}) > 0
 
     def is_leader(self) -> bool:
         """Whether this member leads; if it does, it does so until the transaction ends."""

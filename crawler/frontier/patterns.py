@@ -4,7 +4,7 @@
 patterns and begins rounds; other members refresh what they cached.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -82,15 +82,20 @@ class PatternTable:
         self._longest.clear()
         self._round = self._level = None
 
-    def refresh(self) -> None:
-        """Clear the caches if the leader has closed patterns or begun a round."""
+    def ask_changes(self) -> Callable[[], None]:
+        """Ask whether the leader has closed patterns or begun a round; the result clears the caches then."""
         if not self._db.is_shared:
-            return
-        now, level, closings, is_partial = self._db.one(_NOW, {"run": self._db.run})
-        if closings != self._closings:
-            self.forget()
-        self._round, self._level, self._closings = now, level, closings
-        self._is_partial = bool(is_partial)
+            return lambda: None
+        asked = self._db.ask(_NOW, {"run": self._db.run})
+
+        def refresh() -> None:
+            [(now, level, closings, is_partial)] = asked()
+            if closings != self._closings:
+                self.forget()
+            self._round, self._level, self._closings = now, level, closings
+            self._is_partial = bool(is_partial)
+
+        return refresh
 
     def note_closing(self) -> None:
         """Patterns were closed: the caches of all members are out of date."""

@@ -388,7 +388,7 @@ def ledger(db: Database) -> LedgerHead | None:
 
 def record(db: Database, url: Url) -> UrlRecord | None:
     """See `ports.reads.RecordOf`."""
-    row = db.by_name(_RECORD_OF, {"keys": db.dialect.keys([url])})
+    row = _by_name(db, _RECORD_OF, {"keys": db.dialect.keys([url])})
     return url_record(url, row) if row else None
 
 
@@ -421,7 +421,7 @@ def links_of(db: Database, ids: Sequence[int]) -> Mapping[int, LinksRow]:
 def edges(db: Database, rows: Sequence[tuple[Any, ...]]) -> Sequence[EdgeRow]:
     """Rows of `EDGE_ROWS`, with the ids of redirect targets and canonicals."""
     named = {url for row in rows for url in row[4:] if url}
-    ids = dict(db.packed(_IDS, {"keys": db.dialect.keys(named)})) if named else {}
+    ids = dict(db.ask(_IDS, {"keys": db.dialect.keys(named)}, packed=True)()) if named else {}
     leads = db.dialect.arrays([row[2] for row in rows])
     return [
         EdgeRow(
@@ -429,3 +429,10 @@ def edges(db: Database, rows: Sequence[tuple[Any, ...]]) -> Sequence[EdgeRow]:
         )
         for (number, url, _, first, redirect, canonical), links in zip(rows, leads, strict=True)
     ]
+
+
+def _by_name(db: Database, sql: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The first row, if there is one, as a dict by column."""
+    cursor = db.execute(sql, given)
+    row = cursor.fetchone()
+    return dict(zip((column[0] for column in cursor.description), row, strict=True)) if row else None

@@ -203,7 +203,7 @@ class Revisits:
         given = {"run": self._db.run, "follows": follows}
         self._renew(given)
         self._db.do(_SHIFT, given)
-        urls = self._db.do(_TAKE_OVER, given)
+        urls = self._db.changed(_TAKE_OVER, given)
         self._db.do(_COUNT, {"urls": urls, "me": self._db.member})
         self._db.do(_TAKE_TRAPS, given)
         self._db.do(_FOLLOW, given)

@@ -81,6 +81,7 @@ CREATE TABLE member (                            -- a process that works on the 
     name @text NOT NULL,                         -- host:pid
     until double precision NOT NULL,             -- after this time it counts as dead
     gone boolean NOT NULL DEFAULT false,
+    backend integer,                             -- the session of its last heartbeat
     discovered bigint NOT NULL DEFAULT 0,        -- URLs that it added; the balance is held against the sum
     settled bigint NOT NULL DEFAULT 0,
     revisited bigint NOT NULL DEFAULT 0,         -- of `settled`: pages that an earlier run had visited

@@ -171,7 +171,7 @@ class SeedTable:
         that may pass. How many.
         """
         which = "may_pass" if failed else f"outcome = '{SeedOutcome.ROBOTS_DOWN.value}'"
-        return self._db.do(_REOPEN.format(which), {"run": self._db.run})
+        return self._db.changed(_REOPEN.format(which), {"run": self._db.run})
 
     def id(self, seed: Seed) -> int:
         """The number of a seed, which is added to this run if it is new."""

@@ -5,7 +5,7 @@ more.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from crawler.frontier import features
@@ -91,14 +91,18 @@ class Settlements:
 
     def settle(self, settlements: Sequence[Settlement]) -> Settled:
         """See `ports.Queue.settle`."""
-        self._db.check()
+        same = self._db.check()
         self._db.by_index()
-        self._patterns.refresh()
-        held = self._held([s.lease for s in settlements])
+        refresh = self._patterns.ask_changes()
+        asked = self._ask_held([s.lease for s in settlements])
+        known = self._discovery.ask_known(visit.url for s in settlements for visit in s.found)
+        same()
+        refresh()
+        held = {row[0]: self._live(row) for row in asked()}
         live = [s for s in settlements if s.lease.id in held]
         pages = {s.lease.visit.url: s.lease.id for s in live}
         found = [visit for s in live for visit in s.found]
-        new, stored, numbers = self._discovery.add_found(found, pages)
+        new, stored, numbers = self._discovery.add_found(found, pages, known())
         self._discovery.record_targets(found)
         done = [s for s in live if not isinstance(s.verdict.outcome, Later)]
         late = [(s.lease.id, s.verdict.outcome.until) for s in live if isinstance(s.verdict.outcome, Later)]
@@ -114,16 +118,15 @@ class Settlements:
         """See `ports.Record.links`."""
         found: dict[int, list[Link]] = {lease.id: [] for lease in leases}
         given = {"ids": self._db.dialect.all_of(found), "since": self._db.since, "run": self._db.run}
-        rows = sorted(self._db.packed(LINKS, given), key=lambda row: (row[0], row[3]))
+        rows = sorted(self._db.ask(LINKS, given, packed=True)(), key=lambda row: (row[0], row[3]))
         for number, url, nofollow, _ in rows:
             found[number].append(Link(Url(url), bool(nofollow)))
         return [found[lease.id] for lease in leases]
 
-    def _held(self, leases: Sequence[Lease]) -> Mapping[int, _Live]:
-        """Those of these leases that are still held."""
+    def _ask_held(self, leases: Sequence[Lease]) -> Callable[[], list[Any]]:
+        """Ask which of these leases are still held."""
         given = self._db.dialect.given(("id", "token"), [(lease.id, lease.token) for lease in leases])
-        rows = self._db.packed(LIVE, given)
-        return {row[0]: self._live(row) for row in rows}
+        return self._db.ask(LIVE, given, packed=True)
 
     def _live(self, row: Sequence[Any]) -> _Live:
         watched, version, facts_run = Watched._make(row[7:11]), Version._make(row[11:14]), row[14]

@@ -157,7 +157,7 @@ def test_many_files_become_one_line() -> None:
         ({"dry_run": True, "reports": ["r.md"]}, "Dry run: state and report written, sitemap not"),
         ({"dry_run": True, "state": None}, "Dry run: nothing written  1,166"),
         ({"files": ()}, "Nothing published  1,166"),
-        ({"files": (), "published_by": "web-1:4711"}, "Published by web-1:4711  1,166"),
+        ({"files": (), "published_by": "web-1:4711"}, "Finished, published by web-1:4711  1,166"),
         ({"files": (), "published_by": "web-1:4711", "refused": "small"}, "Not published  1,166"),
         ({"fetched": 0}, "Published\n"),
     ],

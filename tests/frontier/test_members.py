@@ -21,7 +21,7 @@ from crawler.parse.url import Url
 from crawler.ports import reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
-from tests.waiting import eventually
+from tests.waiting import eventually, outlive
 
 if TYPE_CHECKING:
     from crawler.frontier.postgres.frontier import PostgresFrontier
@@ -176,12 +176,11 @@ async def test_member_that_only_waits_says_that_the_disk_is_full(
     await member.begin("settings")
     assert await member.read(reads.ExitOfRun()) is None
     full = "BEGIN RAISE 'no space' USING ERRCODE = 'disk_full'; END"
-    await member._call(
-        lambda: member._db.do(
-            f"CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $${full}$$; "
-            "CREATE TRIGGER no_space BEFORE UPDATE ON member EXECUTE FUNCTION no_space()"
-        )
-    )
+    for statement in (
+        f"CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $${full}$$",
+        "CREATE TRIGGER no_space BEFORE UPDATE ON member EXECUTE FUNCTION no_space()",
+    ):
+        await member._call(member._db.do, statement)
     await eventually(lambda: member._heart and member._heart.error)
     with pytest.raises(FrontierError, match=r"disk of the database is full.*nothing is lost"):
         await member.read(reads.ExitOfRun())
@@ -356,11 +355,15 @@ async def test_page_that_kills_members_is_counted_and_others_are_not(crew: Crew)
     ]
 
 
+def refresh(member: "PostgresFrontier") -> None:
+    member._patterns.ask_changes()()
+
+
 async def test_a_pattern_closed_by_the_leader_is_closed_for_all(crew: Crew) -> None:
     one, two = await crew.join(), await crew.join()
     two._patterns._places["x"] = (1, False)  # type: ignore[index]
     await one._call(one._patterns.note_closing)
-    await two._call(two._patterns.refresh)
+    await two._call(lambda: refresh(two))
     assert not two._patterns._places
 
 
@@ -386,3 +389,82 @@ def test_members_that_come_at_the_same_moment_create_one_state() -> None:
     for thread in threads:
         thread.join()
     assert not failed
+
+
+async def test_member_whose_heart_finds_no_connection_beats_at_work(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg  # noqa: PLC0415 - the driver is an extra
+
+    from crawler.frontier.postgres import heartbeat  # noqa: PLC0415 - the same
+
+    def full(_: object) -> None:
+        raise psycopg.OperationalError("FATAL:  sorry, too many clients already")
+
+    monkeypatch.setattr(heartbeat, "connect", full)
+    member = crew.open()
+    await member.begin("settings")
+    await eventually(lambda: not member.is_shared)  # the first heartbeat has found that
+    assert member._heart
+    assert member._heart.error is None
+
+
+async def test_rows_are_streamed_on_connection_of_the_heart(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg  # noqa: PLC0415 - the driver is an extra
+
+    from crawler.frontier.postgres import session  # noqa: PLC0415 - the same
+
+    member = crew.open()
+    await member.begin("settings")
+    await ready(member)
+    heart = member._heart
+    assert heart
+    await eventually(lambda: heart._own)
+
+    def full(_: object) -> None:
+        raise psycopg.OperationalError("FATAL:  sorry, too many clients already")
+
+    monkeypatch.setattr(session, "connect", full)
+    assert [list(chunk) async for chunk in member.stream(reads.AllUrls())] == [[ROOT]]
+    monkeypatch.undo()
+    await eventually(lambda: heart._own)  # another one
+
+
+async def test_member_whose_connection_ended_is_soon_dead(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crawler.frontier.postgres.connection import connect  # noqa: PLC0415 - the driver is an extra
+    from crawler.frontier.postgres.database import PostgresDatabase  # noqa: PLC0415 - the same
+
+    monkeypatch.setattr(PostgresDatabase, "life", 0.4)
+    one, two, three = await crew.join(), await crew.join(), await crew.join()
+    await ready(one)
+    assert await one.take_leadership()
+    [lease] = (await one.lease(1)).leases
+    with connect(one._address) as living, connect(one._address) as steady:
+        for member, connection in ((one, None), (two, living), (three, steady)):
+            assert member._heart
+            if connection:
+                member._heart.beat(connection)
+            else:
+                crew.beat(member)  # on a connection that ends then
+        outlive(0.25)  # the session of `steady` has lasted
+        crew.clock.now += 0.05
+        assert three._heart
+        three._heart.beat(steady)
+        assert len(await alive(three)) == 3, "it may be connecting again"
+        crew.clock.now += 0.1
+        crew.beat(two)
+        assert len(await alive(three)) == 3, "the server may have been restarted: this session is new"
+        assert two._heart
+        two._heart.beat(living)
+        three._heart.beat(steady)
+        assert len(await alive(three)) == 2
+    assert await three.take_leadership()
+    assert [again.id for again in (await three.lease(1)).leases] == [lease.id]
+
+
+async def alive(member: "PostgresFrontier") -> list[str]:
+    return [one.name for one in await member.read(reads.MembersOfRun()) if not one.gone]

@@ -20,7 +20,7 @@ from crawler.parse.url import Url
 from crawler.ports import reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
-from tests.shared.cutting import Cutting, cutting
+from tests.shared.proxy import Proxy, proxy_before
 
 if TYPE_CHECKING:
     from crawler.frontier.postgres.frontier import PostgresFrontier
@@ -31,17 +31,17 @@ Open = Callable[..., "PostgresFrontier"]
 
 
 @pytest.fixture
-def proxied() -> Iterator[tuple[Open, Cutting]]:
+def proxied() -> Iterator[tuple[Open, Proxy]]:
     from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the driver is an extra
 
-    with cutting(new_state()) as (address, how):
+    with proxy_before(new_state()) as (address, how):
         yield lambda **more: PostgresFrontier(address, clock=Clock(), **more), how
 
 
-async def test_a_whole_run_in_doubt_is_the_run_without(proxied: tuple[Open, Cutting]) -> None:
+async def test_a_whole_run_in_doubt_is_the_run_without(proxied: tuple[Open, Proxy]) -> None:
     opened, how = proxied
     member = opened()
-    how.is_on = True
+    how.cuts_commits = True
     run = await member.begin("settings", "", Terms("key", max_pages=100))
     assert member._heart
     member._heart.stop()
@@ -72,7 +72,7 @@ async def test_a_whole_run_in_doubt_is_the_run_without(proxied: tuple[Open, Cutt
     await member.mark_published(PublicationRow(6, 1, 1, base="", folder=""))
     await member.conclude()
     await member.end_session(SessionEnd(0, 2.0, 6, 60))
-    how.is_on = False
+    how.cuts_commits = False
     [row] = await member.read(reads.AllRuns())
     assert (row.exit, row.requests, row.seconds) == (0, 6, 2.0)
     assert (await member._call(lambda: member._db.one("SELECT count(*) FROM publication")))[0] == 1
@@ -80,7 +80,7 @@ async def test_a_whole_run_in_doubt_is_the_run_without(proxied: tuple[Open, Cutt
     await member.close()
 
 
-async def test_a_round_in_doubt_is_released_once(proxied: tuple[Open, Cutting]) -> None:
+async def test_a_round_in_doubt_is_released_once(proxied: tuple[Open, Proxy]) -> None:
     from crawler.rules.traps import Traps  # noqa: PLC0415 - with the test
 
     opened, how = proxied
@@ -91,16 +91,16 @@ async def test_a_round_in_doubt_is_released_once(proxied: tuple[Open, Cutting]) 
     await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
     urls = [Url(f"{SITE}/shop?n={number}") for number in range(400)]
     await member.add([Visit(url, 1, ROOT, pattern=traps.pattern(url)) for url in urls])
-    how.is_on = True
+    how.cuts_commits = True
     released = (await member.advance()).released
-    how.is_on = False
+    how.cuts_commits = False
     assert how.cuts == 1
     assert len((await member.lease(1_000)).leases) == released < 400
     await member.close()
 
 
 async def test_a_stream_goes_on_after_the_last_row_it_gave(
-    proxied: tuple[Open, Cutting], monkeypatch: pytest.MonkeyPatch
+    proxied: tuple[Open, Proxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from crawler.frontier.postgres import session  # noqa: PLC0415 - the driver is an extra
 
@@ -123,13 +123,13 @@ async def test_a_stream_goes_on_after_the_last_row_it_gave(
     await member.close()
 
 
-async def test_a_database_that_stays_away_ends_the_member(proxied: tuple[Open, Cutting]) -> None:
+async def test_a_database_that_stays_away_ends_the_member(proxied: tuple[Open, Proxy]) -> None:
     opened, how = proxied
     member = opened(away=0.2)
     await member.begin("settings")
     assert member._heart
     member._heart.stop()
-    how.is_on = True
+    how.cuts_commits = True
     how.decide = lambda: True  # type: ignore[method-assign]
     with pytest.raises(FrontierError, match="nothing is lost"):
         await member.read(reads.RunBalance())
@@ -137,7 +137,7 @@ async def test_a_database_that_stays_away_ends_the_member(proxied: tuple[Open, C
     await member.close()
 
 
-async def test_the_wait_for_the_database_is_shared_by_all_verbs(proxied: tuple[Open, Cutting]) -> None:
+async def test_the_wait_for_the_database_is_shared_by_all_verbs(proxied: tuple[Open, Proxy]) -> None:
     opened, how = proxied
     member = opened(away=0.2)
     await member.begin("settings", "")
@@ -150,7 +150,7 @@ async def test_the_wait_for_the_database_is_shared_by_all_verbs(proxied: tuple[O
         tries += 1
         return True
 
-    how.is_on, how.decide = True, cut  # type: ignore[method-assign]
+    how.cuts_commits, how.decide = True, cut  # type: ignore[method-assign]
     with pytest.raises(FrontierError, match="nothing is lost"):
         await member.read(reads.RunBalance())
     assert tries > 1
@@ -167,7 +167,7 @@ async def test_the_wait_for_the_database_is_shared_by_all_verbs(proxied: tuple[O
 @pytest.mark.parametrize(
     "state", ["40001", "40P01", "57P03"], ids=["serialization", "deadlock", "starting up"]
 )
-async def test_what_the_server_wants_to_be_tried_again_is(proxied: tuple[Open, Cutting], state: str) -> None:
+async def test_what_the_server_wants_to_be_tried_again_is(proxied: tuple[Open, Proxy], state: str) -> None:
     opened, _ = proxied
     member = opened()
     await member.begin("settings")
@@ -189,7 +189,7 @@ async def test_what_the_server_wants_to_be_tried_again_is(proxied: tuple[Open, C
 
 
 async def test_a_member_joins_again_after_a_failover_that_lost_commits(
-    proxied: tuple[Open, Cutting], monkeypatch: pytest.MonkeyPatch
+    proxied: tuple[Open, Proxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from crawler.frontier.postgres import connection, database  # noqa: PLC0415 - the driver is an extra
 

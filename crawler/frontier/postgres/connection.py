@@ -4,7 +4,8 @@ Nothing outlives a transaction on the server (no `SET`, no prepared statements),
 may stand between.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import psycopg
@@ -45,6 +46,12 @@ class _PlainText(StrDumper):
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
 
+# Compiling a statement (jit) takes longer than any statement of a group of pages.
+LOCAL: Final = """
+SELECT set_config('search_path', %s, true), set_config('jit', 'off', true),
+    set_config('idle_in_transaction_session_timeout', '60000', true)
+"""
+
 # A server that is promoted begins another timeline.
 TIMELINE: Final = """
 SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
@@ -76,11 +83,24 @@ def connect(address: Address) -> "psycopg.Connection[Any]":
 
 def begin(connection: "psycopg.Connection[Any]", address: Address, how: str = "") -> None:
     """Open a transaction in the schema of the crawl."""
-    # Compiling a statement (jit) takes longer than any statement of a group of pages.
-    connection.execute(
-        f'BEGIN {how}; SET LOCAL search_path TO "{address.schema}"; SET LOCAL jit = off; '
-        "SET LOCAL idle_in_transaction_session_timeout = 60000"
-    )
+    connection.execute(f"BEGIN {how}".encode())
+    connection.execute(LOCAL, [f'"{address.schema}"'])
+
+
+@contextmanager
+def pipelined(connection: "psycopg.Connection[Any]") -> Iterator["psycopg.Pipeline"]:
+    """Send what is executed in the block at once, and wait for it at the end. The first error counts."""
+    raised: BaseException | None = None
+    try:
+        with connection.pipeline() as pipeline:
+            try:
+                yield pipeline
+            except BaseException as error:  # noqa: BLE001 - raised below
+                raised = error
+    except psycopg.Error as error:  # of what was sent after the first
+        raised = raised or error
+    if raised:
+        raise raised
 
 
 def prepare(connection: "psycopg.Connection[Any]", address: Address, *, create: bool = True) -> None:

@@ -35,8 +35,10 @@ class PostgresDatabase(Database):
         self.connection = connection
         self.timeline = ""
         """Of the server when this process connected; empty where the server does not tell."""
+        self.pipeline: psycopg.Pipeline | None = None
+        """Of the transaction: statements are sent at once, and results waited for when they are read."""
 
-    def check(self) -> None:
+    def check(self) -> Callable[[], None]:
         """See `Database.check`.
 
         Raises `FailedOver` if the server was replaced since this process connected or joined again.
@@ -44,8 +46,15 @@ class PostgresDatabase(Database):
         Then record numbers that this process knows may be those of other URLs, and its pages must be visited
         again.
         """
-        if self.timeline and self.one(TIMELINE)[0] != self.timeline:
-            raise FailedOver("the database failed over")
+        if not self.timeline:
+            return lambda: None
+        now = self.ask(TIMELINE)
+
+        def compare() -> None:
+            if now() != [(self.timeline,)]:
+                raise FailedOver("the database failed over")
+
+        return compare
 
     def by_index(self) -> None:
         """See `Database.by_index`.
@@ -62,6 +71,20 @@ class PostgresDatabase(Database):
     def execute(self, sql: str, given: Mapping[str, Any]) -> "psycopg.Cursor[Any]":
         """See `Database.execute`."""
         return self.connection.execute(statement(sql), given)
+
+    def changed(self, sql: str, given: Mapping[str, Any] | None = None) -> int:
+        """See `Database.changed`."""
+        cursor = self.execute(sql, given or {})
+        if self.pipeline:
+            self.pipeline.sync()
+        return cursor.rowcount
+
+    def ask(
+        self, sql: str, given: Mapping[str, Any] | None = None, *, packed: bool = False
+    ) -> Callable[[], list[Any]]:
+        """See `Database.ask`."""
+        _ = packed
+        return self.execute(sql, given or {}).fetchall
 
     def upsert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """See `Database.upsert`."""

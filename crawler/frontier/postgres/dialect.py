@@ -6,6 +6,7 @@ A URL is found by a fingerprint, since an index on the text would refuse long UR
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, ClassVar, Final
+from zlib import crc32
 
 from crawler.frontier.dialect import Dialect
 from crawler.frontier.schema import FACT_TYPES
@@ -42,6 +43,13 @@ class PostgresDialect(Dialect):
         "greatest": "greatest",
         "position": "strpos",
         "clock": "extract(epoch FROM clock_timestamp())",
+        "backend": "pg_backend_pid()",
+        # Only if this session has lasted: after a restart of the server, none has.
+        "disconnected": (
+            "backend IS NOT NULL AND NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = backend) "
+            "AND EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = pg_backend_pid() "
+            "AND backend_start < clock_timestamp() - make_interval(secs => :steady))"
+        ),
         "lock_shared": "FOR SHARE",
         "skip_locked": "FOR UPDATE SKIP LOCKED",
         "identity": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
@@ -105,8 +113,14 @@ class PostgresDialect(Dialect):
         return list(values)
 
     def key_of(self, url: str) -> str:
-        """See `Dialect.key_of`: a fingerprint, as text of the type `uuid`."""
-        return blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        """See `Dialect.key_of`: a fingerprint, as text of the type `uuid`.
+
+        URLs of a folder lie together in the index: what pages link to changes few of its blocks, each of
+        which is written to the log whole after a checkpoint.
+        """
+        data = url.encode("utf-8", "surrogatepass")
+        folder = data.partition(b"?")[0].rpartition(b"/")[0]
+        return f"{crc32(folder):08x}{blake2b(data, digest_size=12).hexdigest()}"
 
     def array(self, ids: Sequence[int]) -> str:
         """See `Dialect.array`."""

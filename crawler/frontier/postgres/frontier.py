@@ -7,7 +7,7 @@ again.
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import anyio
 from msgspec.structs import replace
@@ -23,6 +23,9 @@ from crawler.frontier.queries import Stream
 from crawler.model.run import Run, Terms
 from crawler.model.visit import Lease
 from crawler.ports import Batch
+
+if TYPE_CHECKING:
+    from psycopg import Connection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -73,7 +76,7 @@ class PostgresFrontier(DatabaseFrontier):
             max_hosts=max_hosts,
         )
         self._database = session.db
-        session.on_failover = self._fail_over
+        session.on_failover, session.spare = self._fail_over, self._spare
         session.transact(session.db.read_newest)
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
@@ -93,6 +96,9 @@ class PostgresFrontier(DatabaseFrontier):
         if self._heart:
             self._heart.renew(started)
 
+    def _spare(self) -> "Connection[Any] | None":
+        return self._heart.give() if self._heart else None
+
     def _note_rejoined(self, member: int, started: float) -> None:
         """Note that this process was taken for dead, if it has joined as another member since `started`."""
         if self._heart and member != self._db.member and not self._has_failed_over:
@@ -107,7 +113,11 @@ class PostgresFrontier(DatabaseFrontier):
         run = await super().begin(fingerprint, reading, terms)
         if run.over is None:
             self._heart = Heartbeat(
-                self._address, self._database, self._session.server_clock.measure, self._ticks
+                self._address,
+                self._database,
+                self._session.server_clock.measure,
+                self._session.lend,
+                self._ticks,
             )
         return run
 

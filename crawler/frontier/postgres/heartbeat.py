@@ -1,6 +1,7 @@
 """The heartbeat of a member: in its own thread and on its own connection.
 
-So a long statement or a busy event loop does not make a living member look dead. A frozen process has no
+So a long statement or a busy event loop does not make a living member look dead, and neither does a server
+that accepts no more connections: then it beats on the connection of the work. A frozen process has no
 heartbeat. One that fails for good, as on a full disk, is an error of the next call of the member: it may be
 waiting for others, and write nothing itself.
 """
@@ -8,22 +9,24 @@ waiting for others, and write nothing itself.
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import psycopg
 
 from crawler.frontier.members import HEARTBEAT, Members
 from crawler.frontier.postgres.address import Address
-from crawler.frontier.postgres.connection import begin, connect
+from crawler.frontier.postgres.connection import begin, connect, pipelined
 from crawler.frontier.postgres.database import PostgresDatabase
 from crawler.frontier.postgres.errors import is_passing
+
+Lend: TypeAlias = Callable[[Callable[["psycopg.Connection[Any]"], None]], None]
 
 
 class Heartbeat:
     """Sends heartbeats from construction until `stop`. While the database is away, it tries again.
 
     `ticks`: seconds of a clock that runs on while this process is frozen. `beaten`: called on each
-    connection, to measure the clock.
+    connection, to measure the clock. `lend`: calls what it is given with the connection of the work.
     """
 
     def __init__(
@@ -31,6 +34,7 @@ class Heartbeat:
         address: Address,
         db: PostgresDatabase,
         beaten: Callable[["psycopg.Connection[Any]"], None],
+        lend: Lend,
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._address, self._db, self._beaten, self._ticks = address, db, beaten, ticks
@@ -38,6 +42,8 @@ class Heartbeat:
         self.is_shared = True  # until the first heartbeat finds that no other member is at work
         self.error: psycopg.Error | None = None
         """Of the last heartbeat, if the same would fail a little later, too."""
+        self._lend, self._lock = lend, threading.Lock()
+        self._own: psycopg.Connection[Any] | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
@@ -55,32 +61,56 @@ class Heartbeat:
         self._ended.set()
         self._thread.join()
 
+    def give(self) -> "psycopg.Connection[Any] | None":
+        """Its connection, for something else: from now on it beats on that of the work, or on a new one."""
+        with self._lock:
+            own, self._own = self._own, None
+        return own
+
     def _run(self) -> None:
         while not self._ended.is_set():
             try:
                 self._beat_on()
             except psycopg.Error as error:
-                self.error = None if is_passing(error) else error
+                self._beat_at_work(error)
             self._ended.wait(1.0)
 
     def _beat_on(self) -> None:
-        with connect(self._address) as connection:
-            while not (connection.closed or self._ended.is_set()):
-                self.beat(connection)
-                self.error = None
+        """Beat on a connection of its own, until that is lost or given away."""
+        self._own = connect(self._address)
+        try:
+            while self._beat_once():
                 self._ended.wait(HEARTBEAT)
+        finally:
+            if own := self.give():
+                own.close()
+
+    def _beat_once(self) -> bool:
+        with self._lock:
+            if self._own is None or self._ended.is_set():
+                return False
+            self.beat(self._own)
+        self.error = None
+        return True
+
+    def _beat_at_work(self, error: psycopg.Error) -> None:
+        try:
+            self._lend(self.beat)
+        except psycopg.Error:
+            self.error = None if is_passing(error) else error
+        else:
+            self.error = None
 
     def beat(self, connection: "psycopg.Connection[Any]") -> None:
         """Send one heartbeat. A member that was taken for dead is not alive until it joins again."""
         started = self._ticks()
         db = PostgresDatabase(connection, self._db.now)
         db.run, db.member = self._db.run, self._db.member
-        members = Members(db)
-        begin(connection, self._address)
-        is_alive = members.beat()
-        others = members.others(db.run)
-        connection.execute("COMMIT")
+        with pipelined(connection):
+            begin(connection, self._address)
+            beaten = Members(db).beat()
+            connection.execute("COMMIT")
         self._beaten(connection)
-        self.is_shared = others > 0
-        if is_alive:
+        self.is_shared = beaten.others > 0
+        if beaten.is_alive:
             self._started = started

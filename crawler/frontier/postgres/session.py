@@ -6,11 +6,12 @@ is in other modules; a statement that returns very many rows is streamed on a co
 
 import logging
 import math
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -20,7 +21,7 @@ from crawler.errors import FrontierError, StateAway
 from crawler.frontier.database import CHUNK
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.clock import ServerClock
-from crawler.frontier.postgres.connection import begin, connect, prepare, reach, timeline
+from crawler.frontier.postgres.connection import begin, connect, pipelined, prepare, reach, timeline
 from crawler.frontier.postgres.database import PostgresDatabase, statement
 from crawler.frontier.postgres.errors import FailedOver, failure, is_lost, is_passing
 from crawler.frontier.queries import Stream
@@ -29,9 +30,11 @@ from crawler.rules import retries
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Spare: TypeAlias = Callable[[], "psycopg.Connection[Any] | None"]
 
 log = logging.getLogger("crawler.frontier")
 
+LENT: Final = 5.0  # seconds to wait until no call uses the connection
 PAUSE: Final = 0.05  # seconds until a call is tried a third time, then twice as long each time
 
 
@@ -49,8 +52,10 @@ class Session:
         self._address, self._read_only, self._away = address, read_only, away
         self._away_since: float | None = None  # time of the first failure since the last answer
         self._is_lost = False  # the connection; it was said
+        self._busy = threading.Lock()  # the connection is in use
         self._turn = anyio.CapacityLimiter(1)
         self.server_clock = ServerClock()
+        self.spare: Spare = lambda: None  # where the server accepts no more connections
         self.on_failover: Callable[[], None] = lambda: None
         connection = self._connected()
         self.db = PostgresDatabase(connection, clock or self.server_clock)
@@ -136,16 +141,34 @@ class Session:
     def _once(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self.db.connection.closed:
             self.db.connection = connect(self._address)
+        with self._busy:
+            return self._pipelined(verb, *args, **kwargs)
+
+    def _pipelined(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        connection = self.db.connection
         try:
-            begin(self.db.connection, self._address, "READ ONLY" if self._read_only else "")
-            answer = verb(*args, **kwargs)
-            with failpoint(f"commit of {verb.__name__}"):
-                self.db.connection.execute("COMMIT")
+            with ExitStack() as sent:
+                self.db.pipeline = sent.enter_context(pipelined(connection))
+                begin(connection, self._address, "READ ONLY" if self._read_only else "")
+                answer = verb(*args, **kwargs)
+                with failpoint(f"commit of {verb.__name__}"):
+                    connection.execute("COMMIT")
+                    sent.close()  # waits for all of it
         except BaseException:
+            self.db.pipeline = None
             with suppress(psycopg.Error):
-                self.db.connection.execute("ROLLBACK")
+                connection.execute("ROLLBACK")
             raise
+        self.db.pipeline = None
         return answer
+
+    def lend(self, work: Callable[["psycopg.Connection[Any]"], None]) -> None:
+        """Use the connection for something else, unless it is in use for long. Raises `psycopg.Error`."""
+        if self._busy.acquire(timeout=LENT):
+            try:
+                work(self.db.connection)
+            finally:
+                self._busy.release()
 
     def _fail_over(self) -> None:
         member = self.db.member
@@ -171,7 +194,7 @@ class Session:
 
         All of one moment; after a lost connection, the rest is of a later one.
         """
-        rows = _Rows(self._address, query, given, first)
+        rows = _Rows(self._address, self.spare, query, given, first)
         fetch = partial(self._insist, rows.fetch)
         try:
             while chunk := await anyio.to_thread.run_sync(fetch, abandon_on_cancel=False):
@@ -184,8 +207,10 @@ class Session:
 class _Rows:
     """The rows of a query, on a connection of its own, which is opened when it is needed."""
 
-    def __init__(self, address: Address, query: Stream, given: Mapping[str, Any], first: str) -> None:
-        self._address, self._query, self._given = address, query, given
+    def __init__(
+        self, address: Address, spare: Spare, query: Stream, given: Mapping[str, Any], first: str
+    ) -> None:
+        self._address, self._spare, self._query, self._given = address, spare, query, given
         self._after, self._comparison = query.start(first), ">="
         self._cursor: psycopg.ServerCursor[Any] | None = None
 
@@ -202,7 +227,13 @@ class _Rows:
         return chunk
 
     def _open(self) -> "psycopg.ServerCursor[Any]":
-        connection = connect(self._address)
+        try:
+            connection = connect(self._address)
+        except psycopg.Error:
+            spare = self._spare()
+            if spare is None:
+                raise
+            connection = spare
         try:
             begin(connection, self._address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
             sql = statement(self._query.rest(self._comparison))

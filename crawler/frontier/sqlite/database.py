@@ -35,8 +35,9 @@ class SqliteDatabase(Database):
         self.connection = connection
         self._packed: dict[str, str] = {}
 
-    def check(self) -> None:
+    def check(self) -> Callable[[], None]:
         """See `Database.check`: the file is the same."""
+        return lambda: None
 
     def by_index(self) -> None:
         """See `Database.by_index`: SQLite does."""
@@ -48,31 +49,37 @@ class SqliteDatabase(Database):
         """See `Database.execute`."""
         return self.connection.execute(translated(self.dialect, sql), given)
 
-    def packed(self, sql: str, given: Mapping[str, Any]) -> list[Any]:
-        """See `Database.packed`: one row of JSON, since the interpreter lock is released for each row."""
-        packed = self._packed.get(sql)
-        if packed is None:
-            columns = self.execute(f"SELECT * FROM ({sql}) LIMIT 0", given).description
+    def ask(
+        self, sql: str, given: Mapping[str, Any] | None = None, *, packed: bool = False
+    ) -> Callable[[], list[Any]]:
+        """See `Database.ask`. Packed: one row of JSON: the interpreter lock is released for each row."""
+        if not packed:
+            return super().ask(sql, given)
+        statement = self._packed.get(sql)
+        if statement is None:
+            columns = self.execute(f"SELECT * FROM ({sql}) LIMIT 0", given or {}).description
             names = ", ".join(f"c{place}" for place in range(len(columns)))
-            packed = self._packed[sql] = (
+            statement = self._packed[sql] = (
                 f"WITH packed ({names}) AS ({sql}) SELECT json_group_array(json_array({names})) FROM packed"
             )
-        rows: list[Any] = decode(self.execute(packed, given).fetchone()[0])
-        return rows
+        rows: list[Any] = decode(self.execute(statement, given or {}).fetchone()[0])
+        return lambda: rows
 
     def upsert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """See `Database.upsert`."""
         self.do_rows(_upsert(table, tuple(columns)), columns, rows)
 
-    def do_rows(self, sql: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **given: Any) -> int:
+    def do_rows(self, sql: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **given: Any) -> None:
         """See `Database.do_rows`."""
-        return sum(cursor.rowcount for cursor in self._bound(sql, columns, list(rows), given))
+        for _ in self._bound(sql, columns, list(rows), given):
+            pass
 
-    def all_rows(
+    def ask_rows(
         self, sql: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], **given: Any
-    ) -> list[tuple[Any, ...]]:
-        """See `Database.all_rows`."""
-        return [row for cursor in self._bound(sql, columns, rows, given) for row in cursor.fetchall()]
+    ) -> Callable[[], list[Any]]:
+        """See `Database.ask_rows`."""
+        found = [row for cursor in self._bound(sql, columns, rows, given) for row in cursor.fetchall()]
+        return lambda: found
 
     def _bound(
         self, sql: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], given: Mapping[str, Any]

@@ -28,6 +28,8 @@ class SqliteDialect(Dialect):
         "greatest": "max",
         "position": "instr",
         "clock": "CAST(strftime('%s') AS INTEGER)",
+        "backend": "NULL",
+        "disconnected": "false",
         "lock_shared": "",
         "skip_locked": "",
         "identity": "INTEGER PRIMARY KEY",

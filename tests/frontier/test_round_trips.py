@@ -1,0 +1,76 @@
+"""What a database that is far away costs: round trips, counted by a proxy. They repeat; seconds do not."""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crawler.model.outcome import Listed
+from crawler.model.robots import RobotsFile
+from crawler.model.settlement import Settlement, Verdict
+from crawler.model.visit import Lease, Visit
+from crawler.parse.url import Url
+from crawler.ports import reads
+from tests.frontier.test_frontier import ROOT, SITE
+from tests.postgres import new_state
+from tests.shared.proxy import Proxy, proxy_before
+
+if TYPE_CHECKING:
+    from crawler.frontier.postgres.frontier import PostgresFrontier
+
+pytestmark = [pytest.mark.anyio, pytest.mark.system]
+
+GROUP = 112  # pages
+
+
+@pytest.fixture
+async def far() -> AsyncIterator[tuple["PostgresFrontier", Proxy]]:
+    """A member that leads, whose heart is stopped, and what it sends."""
+    from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the driver is an extra
+
+    with proxy_before(new_state()) as (state, proxy):
+        member = PostgresFrontier(state)
+        await member.begin("settings")
+        await member.take_leadership()
+        assert member._heart
+        member._heart.stop()
+        yield member, proxy
+        await member.close()
+
+
+def page(lease: Lease) -> Settlement:
+    """With links to two pages that are new."""
+    here, depth = lease.visit.url, lease.visit.depth + 1
+    return Settlement(
+        lease, Verdict(Listed()), tuple(Visit(Url(f"{here}{n}/"), depth, here) for n in range(2))
+    )
+
+
+async def turns_a_page(far: tuple["PostgresFrontier", Proxy], delay: float) -> float:
+    member, proxy = far
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), delay)
+    await member.add([Visit(ROOT), *(Visit(Url(f"{SITE}/{number}/")) for number in range(4 * GROUP))])
+    first = (await member.lease(1)).leases
+    await member.settle([page(lease) for lease in first])
+    before, settled = proxy.turns, 0
+    while settled < 4 * GROUP:
+        leases = (await member.lease(GROUP)).leases
+        assert leases
+        settled += (await member.settle([page(lease) for lease in leases])).new // 2
+    return (proxy.turns - before) / settled
+
+
+async def test_round_trips_of_a_page(far: tuple["PostgresFrontier", Proxy]) -> None:
+    """A ratchet: 0.38 when each statement was waited for."""
+    assert GROUP * await turns_a_page(far, 0.0) <= 6.5
+
+
+async def test_round_trips_of_a_page_of_a_paced_host(far: tuple["PostgresFrontier", Proxy]) -> None:
+    assert GROUP * await turns_a_page(far, 1e-6) <= 7.5
+
+
+async def test_round_trips_of_what_is_read(far: tuple["PostgresFrontier", Proxy]) -> None:
+    member, proxy = far
+    before = proxy.turns
+    await member.read(reads.ExitOfRun())
+    assert proxy.turns - before == 2
