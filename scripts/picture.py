@@ -37,7 +37,7 @@ def demo_summary(rate: float = demo.RATE) -> Facts:
     ):
         os.chdir(folder)
         try:
-            anyio.run(lambda: demo.crawl_demo(settings, named=True))
+            anyio.run(lambda: demo.crawl_demo(settings, named=True, faults=False))
         finally:
             os.chdir(back)
     return kept[0]
