@@ -18,21 +18,11 @@ from benchmarks.zoo.site import Request, Site, linked
 ROOT = Path(__file__).parent.parent
 REPEATS, ENDLESS = "lists repeats", "asks too often"
 NOT_YET = {
-    "grown-value": REPEATS,
     "path-info": REPEATS,
     "languages": REPEATS,
-    "matrix": REPEATS,
-    "slashes": REPEATS,
-    "dead-relative": REPEATS,
-    "error-folder": ENDLESS,
     "tag-combinations": REPEATS,
-    "last-page-again": REPEATS,
-    "changes-before": ENDLESS,
     "posted-echoes": ENDLESS,
-    "session-word": REPEATS,
     "facet-paths": ENDLESS,
-    "german-weeks": REPEATS,
-    "search-suggestions": ENDLESS,
 }
 
 

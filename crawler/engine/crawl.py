@@ -187,6 +187,7 @@ class Crawl:
         if batch.rests and self.course.phase is Phase.CRAWLING and await self._leader.release():
             return None
         await self._settle(await self._gather(batch.wait))
+        await self._leader.look_around(self._visits.requested)
         return None
 
     async def _note_waits(self, batch: Batch) -> None:
@@ -259,7 +260,7 @@ class Crawl:
             self._be_interrupted(batch.interruption)
         if batch.leases:
             await self.site.starts.recall()
-            await self.site.missing.recall()
+            await self.site.missing.recall(anew=not batch.leads)
         seeds.note_leased(batch)
         self._pool.add(batch.leases)
         return batch

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from crawler.engine.course import Counters
-from crawler.engine.finish import dating, duplicates
+from crawler.engine.finish import dating, ignored_parts, soft_404s
+from crawler.engine.finish.answers import PROBES
 from crawler.engine.seed_reader import SeedReader
 from crawler.engine.site import CrawledSite
 from crawler.model.note import ANSWERED
@@ -22,6 +23,9 @@ from crawler.ports import Frontier, reads
 from crawler.rules import traps
 
 log = logging.getLogger("crawler.crawl")
+
+FIRST_LOOK = 100  # requests after which folders are looked at
+LATER = 2  # times as many until the next look
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Leader:
     depth: int | None = field(init=False, default=0)
     # Of a partial run, nothing is released before the seeds are read, and levels do not matter.
     _is_partial: bool = field(init=False, default=False)
+    _next_look: int = field(init=False, default=FIRST_LOOK)  # after so many requests
 
     @property
     def deepest(self) -> int | None:
@@ -71,6 +76,8 @@ class Leader:
         if phase is Phase.ARRIVING:
             await self._leave_starts()
             return Event.SETTLED
+        if phase is Phase.CRAWLING and await self._ask_places():
+            return None
         return None if await self._descend() else Event.SETTLED
 
     async def release(self) -> int:
@@ -79,6 +86,18 @@ class Leader:
         report(answer.closed)
         self.stats.found(answer.released)
         return answer.released
+
+    async def look_around(self, requested: int) -> None:
+        """Asks doubtful folders what they answer to anything, more seldom as the crawl goes on."""
+        if requested >= self._next_look:
+            self._next_look = int(LATER * requested)
+            await self._ask_places()
+
+    async def _ask_places(self) -> int:
+        site = self.site
+        if self._is_partial or site.candidates.traps.allows("soft-404"):
+            return 0
+        return await site.missing.ask_places(site.starts.ends)
 
     async def _leave_starts(self) -> None:
         if self.site.checks_starts:
@@ -124,17 +143,29 @@ class Leader:
         """Applies the rules over all pages, and completes the run."""
         if await self.is_complete():
             return
-        judge, traps = self.site.judge, self.site.candidates.traps
+        judge = self.site.judge
         # First: a canonical that fails for a night, and stays listed, is no dead one.
         await self.frontier.keep_failing()
         if judge.applies("canonical"):
             scope = self.site.candidates.scope
             await self.frontier.ignore_canonicals(lambda url: scope.unlisted(url) is None)
-        await duplicates.duplicates(self.frontier, judge, self.site.fetch)
-        await duplicates.soft_404s(self.frontier, judge, traps, self.site.starts.urls, self.site.fetch)
+        await self._unlist_repeats()
         await dating.date(self.frontier, judge.date_sources)
         await self.keep_failing_pages()
         await self.frontier.finish()
+
+    async def _unlist_repeats(self) -> None:
+        """Answers to nothing, and pages at several URLs: what the site itself shows to be one comes last."""
+        site, starts = self.site, self.site.starts.urls
+        lists_once = site.judge.applies("duplicate")
+        if lists_once:
+            await self.frontier.unlist_duplicates()
+        answers = await soft_404s.answers_of(self.frontier, site.judge, starts, site.fetch)
+        if not site.candidates.traps.allows("soft-404"):
+            await soft_404s.unlist(self.frontier, site.candidates.traps, starts, answers)
+            await soft_404s.unlist_empty_days(self.frontier, answers.fresh())
+        if lists_once:
+            await ignored_parts.unlist(self.frontier, answers.fresh(PROBES // 2), starts)
 
     async def keep_failing_pages(self) -> None:
         """Keeps pages that fail, and the traps that were found while the rules were applied."""

@@ -1,81 +1,154 @@
-"""What the site answers for a page that cannot exist, asked before it is crawled.
+"""What the site answers for a page that cannot exist, asked before it is crawled, and of doubtful folders.
 
 Most sites answer 404, and that was all. Where the answer is a page, pages that equal it but for what they
 repeat of their URL, numbers and suggestions (`rules.soft_404`) are not listed, and their links not followed.
+A folder, or a path with queries, is doubtful once its pages have led to many others with one title: what was
+read there before it was asked is read again.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from crawler.model.note import MISSING
+from crawler.model.note import ASKED_PLACES, MISSING
 from crawler.model.reply import Reply
 from crawler.model.visit import Lease, MissingPage, Visit
 from crawler.parse.extract import Extract
 from crawler.parse.url import Url, origin
-from crawler.ports import Runs
+from crawler.ports import Frontier, reads
 from crawler.rules import soft_404
 from crawler.rules.judge import Judge
+from crawler.rules.traps import calendar_of
 
 SAMPLES = 6  # pages to which the start page links, that are compared
 
 
+MOST_PLACES = 50  # folders and paths that are asked in one run
+
+
+class _Page(NamedTuple):
+    """What is compared of a page."""
+
+    blocks: frozenset[int]
+    content: str | None
+    links: Sequence[Url]
+
+
 @dataclass
 class MissingPages:
-    """What the origins of the site show for nonexistent pages. Asked by the leader, recalled by all."""
+    """What the site shows for nonexistent pages, by origin, folder, or path with "?".
 
-    runs: Runs
+    Asked by the leader, recalled by all.
+    """
+
+    frontier: Frontier
     judge: Judge
     fetch: Callable[[Url], Awaitable[Reply | None]]
     _known: dict[str, MissingPage] | None = field(init=False, default=None)
+    _true: dict[str, tuple[frozenset[int], Sequence[frozenset[int]]] | None] = field(
+        init=False, default_factory=dict
+    )
 
     def prepared(self, lease: Lease, starts: Sequence[Url]) -> Lease:
-        """The lease with what its origin shows for a nonexistent page. Start pages always exist."""
-        missing = self._known.get(origin(lease.visit.url)) if self._known else None
-        return lease._replace(missing=missing) if missing and lease.visit.url not in starts else lease
+        """The lease with what is shown there for a nonexistent page. Start pages always exist."""
+        if not self._known or lease.visit.url in starts:
+            return lease
+        url = lease.visit.url
+        missing = self._known.get(soft_404.doubtful_place(url, None)[0]) or self._known.get(origin(url))
+        return lease._replace(missing=missing) if missing else lease
 
-    async def recall(self) -> None:
+    async def recall(self, *, anew: bool = False) -> None:
         """Restores what this run was answered."""
-        if self._known is None:
-            known = await self.runs.recall(MISSING)
+        if self._known is None or anew:
+            known = await self.frontier.recall(MISSING)
             self._known = None if known is None else dict(known)
 
     async def ask(self, starts: Sequence[Url]) -> None:
         """Asks each origin, once a run."""
         await self.recall()
         if self._known is None:
-            known = {site: await self._answer(site, starts) for site in sorted(set(map(origin, starts)))}
-            self._known = {site: page for site, page in known.items() if page}
-            await self.runs.remember(MISSING, self._known)
+            found = {
+                site: await self._answer(soft_404.at_origin(site), starts)
+                for site in sorted(set(map(origin, starts)))
+            }
+            self._known = {site: page for site, page in found.items() if page}
+            await self.frontier.remember(MISSING, self._known)
 
-    async def _answer(self, site: str, starts: Sequence[Url]) -> MissingPage | None:
-        asked = list[frozenset[int]]()
-        for url in soft_404.at_origin(site):
-            blocks, _ = await self._read(url)
-            if blocks is None:
+    async def ask_places(self, starts: Sequence[Url]) -> int:
+        """Asks doubtful folders and paths, once a run each. How many pages there are read again."""
+        if self._known is None:
+            return 0
+        known: Mapping[str, bool] = await self.frontier.recall(ASKED_PLACES)
+        asked = dict(known)
+        again, news = list[Url](), False
+        places = await self.frontier.read(
+            reads.DoubtfulPlaces([place for place, is_page in asked.items() if is_page])
+        )
+        for place, pages in sorted(places.items()):
+            if pages and place not in asked and len(asked) < MOST_PLACES and self._may_ask(pages[0]):
+                example = min(pages, key=lambda url: (len(url), url))
+                found = await self._answer(tuple(soft_404.nonexistent_at(place, example)), starts, place=True)
+                asked[place], news = found is not None, True
+                if found:
+                    self._known[place] = found._replace(is_place=True)
+            again += pages if asked.get(place) else ()
+        if news:
+            await self.frontier.remember(MISSING, self._known)
+            await self.frontier.remember(ASKED_PLACES, asked)
+        return await self.frontier.read_again(again)
+
+    def _may_ask(self, page: Url) -> bool:
+        """Of a calendar, each day is asked for at the end (`finish.soft_404s`)."""
+        return calendar_of(page) is None and origin(page) not in (self._known or ())
+
+    async def _answer(
+        self, urls: Sequence[Url], starts: Sequence[Url], *, place: bool = False
+    ) -> MissingPage | None:
+        """What pages have in common that do not exist; None if they do not, or answer with an error."""
+        asked, contents = list[frozenset[int]](), set[str | None]()
+        for url in urls:
+            page = await self._read(url)
+            if page is None:
                 return None
-            asked.append(blocks)
+            asked.append(page.blocks)
+            contents.add(page.content)
             if soft_404.is_settled(asked):
                 break
-        start = next(url for url in reversed(starts) if origin(url) == site)
-        home, links = await self._read(start)
-        if home is None:
+        if (true := await self._true_pages(origin(urls[0]), starts)) is None:
             return None
-        linked = [url for url in links if origin(url) == site and url not in starts and "?" not in url]
-        spread = linked[:: -(-len(linked) // SAMPLES)] if linked else ()
-        others = [blocks for url in spread if (blocks := (await self._read(url))[0]) is not None]
-        return soft_404.missing_page(asked, home, others)
+        found = soft_404.missing_page(asked, *true)
+        if found and place and len(set(asked)) == 1:
+            exact = tuple(sorted(asked[0])) if len(contents) > 1 else ()
+            return MissingPage(exact, found.most, is_exact=True)
+        return found
 
-    async def _read(self, url: Url) -> tuple[frozenset[int] | None, Sequence[Url]]:
-        """The blocks and the links of a page; None if it is no page, or if it may stall the parser, since it
-        is parsed in this process.
-        """
+    async def _true_pages(
+        self, site: str, starts: Sequence[Url]
+    ) -> tuple[frozenset[int], Sequence[frozenset[int]]] | None:
+        """The blocks of the start page of an origin, and of pages to which it links."""
+        if site not in self._true:
+            start = next((url for url in reversed(starts) if origin(url) == site), None)
+            home = await self._read(start) if start else None
+            linked = (
+                [url for url in home.links if origin(url) == site and url not in starts and "?" not in url]
+                if home
+                else []
+            )
+            spread = linked[:: -(-len(linked) // SAMPLES)] if linked else ()
+            others = [page.blocks for url in spread if (page := await self._read(url))]
+            self._true[site] = (home.blocks, others) if home else None
+        return self._true[site]
+
+    async def _read(self, url: Url) -> _Page | None:
+        """A page; None if it is none, or if it may stall the parser, since it is parsed in this process."""
         lease, now = Lease(0, 0, Visit(url)), datetime.now(UTC)
         reply = await self.fetch(url)
         markup = self.judge.markup(lease, reply, now) if reply else None
         if reply is None or markup is None or markup.is_risky or markup.is_long:
-            return None, ()
-        page = replace(markup, wanted=markup.wanted | {Extract.BLOCKS}).read()
-        return frozenset(page.blocks), self.judge(lease, reply, now, page).links.followed
+            return None
+        wanted = markup.wanted - {Extract.SPARING} | {Extract.BLOCKS, Extract.ECHOLESS}
+        page = replace(markup, wanted=wanted).read()
+        return _Page(frozenset(page.blocks), page.content, self.judge(lease, reply, now, page).links.followed)

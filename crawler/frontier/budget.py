@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from crawler.frontier.database import Database
 from crawler.frontier.patterns import READ
 from crawler.frontier.visits import ANY_DEPTH
+from crawler.parse.extract import BYTES, WORDING_DIGITS
 from crawler.rules.record import SETTLED
 from crawler.rules.traps import is_poor, requests_for
 
@@ -19,8 +20,12 @@ def _distinct(content: str) -> str:
     WHEN outcome = 'unlisted:type' AND detail NOT IN ('text/html', 'application/xhtml+xml') THEN url END)"""
 
 
+# What a page says outside of links: what it links to is counted as well.
+WORDING: Final = (
+    f"CASE WHEN version LIKE '{BYTES}%' THEN version ELSE substr(version, 1, {WORDING_DIGITS}) END"
+)
 FOUND: Final = f"""
-SELECT count(*), @least({_distinct("version")}, {_distinct("digest")})
+SELECT count(*), @least({_distinct(WORDING)}, {_distinct("digest")})
 FROM known WHERE run = :run AND state = {SETTLED} AND attempts > 0 AND depth < :below
     AND (status IS NOT NULL OR outcome LIKE 'failed:%' OR outcome LIKE 'kept:%')
 """

@@ -5,7 +5,8 @@ that may be the same, far fewer than all, in chunks, and store what was decided.
 within a transaction.
 """
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import islice, starmap
 from typing import Final
 
@@ -13,10 +14,11 @@ from crawler.frontier.database import CHUNK, Database
 from crawler.frontier.levels import IS_POOR, REPEATS
 from crawler.model.outcome import Unlisted, code
 from crawler.model.reasons import SeedKind, Why
-from crawler.model.survey import SameContent, WithContent
+from crawler.model.survey import RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
+from crawler.rules.soft_404 import DOUBTFUL, doubtful_place
 from crawler.rules.spellings import (
     Copy,
     Repeat,
@@ -26,7 +28,6 @@ from crawler.rules.spellings import (
     sessions,
     unlisted_repeats,
     visitor_urls,
-    with_copies_below,
 )
 
 _LISTED: Final = f"u.run = :run AND u.state = {SETTLED} AND u.outcome = '{LISTED}'"
@@ -35,6 +36,14 @@ SAME_CONTENT: Final = f"""
 SELECT h.origin, u.version, count(*), min(u.url) FROM known AS u JOIN host AS h ON h.id = u.host
 WHERE {_LISTED} AND u.version IS NOT NULL
 GROUP BY h.origin, u.version HAVING count(*) >= :least ORDER BY 3 DESC, 4 LIMIT 200
+"""
+TITLES: Final = f"""
+SELECT u.id, u.url, u.title, v.url FROM known AS u LEFT JOIN url AS v ON v.id = u.via
+WHERE u.id > :after AND {_LISTED} ORDER BY u.id LIMIT :limit
+"""
+REPEATED: Final = f"""
+SELECT h.origin, u.version, u.url, u.title FROM known AS u JOIN host AS h ON h.id = u.host
+WHERE {_LISTED} AND u.version IS NOT NULL ORDER BY u.url LIMIT 20000
 """
 WITH_CONTENT: Final = f"""
 SELECT u.url FROM known AS u JOIN host AS h ON h.id = u.host
@@ -117,15 +126,34 @@ def withdraw(db: Database, pages: Sequence[Url] | WithContent, why: Why, detail:
         db.do(WITHDRAW, given | {"keys": db.dialect.keys(pages)})
 
 
-def copies_below(db: Database, most: int) -> Mapping[str, Sequence[Url]]:
-    """See `ports.reads.CopiesBelow`."""
-    return with_copies_below(_candidates(db)[0], most)
+def doubtful_places(db: Database, known: Sequence[str]) -> Mapping[str, Sequence[Url]]:
+    """See `ports.reads.DoubtfulPlaces`."""
+    named = Counter[tuple[str, str]]()
+    for chunk in db.chunks(TITLES, {"run": db.run}):
+        for _, url, title, via in chunk:
+            place = doubtful_place(Url(url), title)
+            if via and doubtful_place(Url(via), None)[0] == place[0]:
+                named[place] += 1
+    grown = (place for (place, _), count in named.items() if count >= DOUBTFUL)
+    found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
+    for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
+        for _, url, title, _ in chunk:
+            found.get(doubtful_place(Url(url), title)[0], []).append(Url(url))
+    return found
 
 
-def unlist_duplicates(db: Database, ignoring_rest: Collection[str]) -> None:
+def repeated(db: Database) -> Sequence[RepeatedPage]:
+    """See `ports.reads.RepeatedPages`."""
+    if not (db.one(IS_POOR, run := {"run": db.run})[0] or db.all(SAME_CONTENT, run | {"least": 2})):
+        return []
+    rows = db.all(REPEATED, run)
+    return [RepeatedPage(name, content, Url(url), title) for name, content, url, title in rows]
+
+
+def unlist_duplicates(db: Database) -> None:
     """See `ports.Record.unlist_duplicates`."""
     _unlist(db, DUPLICATE, sort_orders(_sort_orders(db)))
-    _unlist(db, DUPLICATE, _copies(db, ignoring_rest))
+    _unlist(db, DUPLICATE, _copies(db))
     run = {"run": db.run}
     if db.one(IS_POOR, run)[0] and (repeats := db.all(REPEATS, run)):
         listed_instead = dict(db.all(LISTED_INSTEAD, {"run": db.run}))
@@ -149,10 +177,10 @@ def _sort_orders(db: Database) -> Iterator[SortOrder]:
         yield from map(SortOrder._make, db.all(PAIRS, db.dialect.given(columns, maybe) | {"run": db.run}))
 
 
-def _copies(db: Database, ignoring_rest: Collection[str]) -> Mapping[int, str]:
+def _copies(db: Database) -> Mapping[int, str]:
     """The listed pages that are the same as another one, with its URL."""
     pages, places = _candidates(db)
-    found = copies(pages, places, ignoring_rest)
+    found = copies(pages, places)
     if not found:
         return found
     best = set(found.values())
@@ -171,7 +199,6 @@ def _copies(db: Database, ignoring_rest: Collection[str]) -> Mapping[int, str]:
             for page in some.values()
         ],
         places,
-        ignoring_rest,
     )
 
 

@@ -7,7 +7,7 @@ members there are.
 
 import secrets
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
@@ -130,6 +130,10 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         """See `ports.Queue.reopen`."""
         if pages:
             await self._call(self._leases.reopen, pages)
+
+    async def read_again(self, pages: Sequence[Url]) -> int:
+        """See `ports.Queue.read_again`."""
+        return await self._call(self._as_leader(self._leases.read_again), pages) if pages else 0
 
     async def shorten(self, deepest: int) -> int:
         """See `ports.Queue.shorten`."""
@@ -278,9 +282,9 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         """See `ports.Record.ignore_canonicals`."""
         return await self._call(self._as_leader(canonicals.ignore_canonicals), self._db, listable)
 
-    async def unlist_duplicates(self, ignoring_rest: Collection[str] = ()) -> None:
+    async def unlist_duplicates(self) -> None:
         """See `ports.Record.unlist_duplicates`."""
-        await self._call(self._as_leader(duplicates.unlist_duplicates), self._db, ignoring_rest)
+        await self._call(self._as_leader(duplicates.unlist_duplicates), self._db)
 
     async def keep_failing(self) -> None:
         """See `ports.Record.keep_failing`."""

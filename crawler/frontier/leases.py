@@ -21,7 +21,7 @@ from crawler.model.run import Interruption, StopReason
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch
-from crawler.rules.record import LEASED, QUEUED, SETTLED, WAITING
+from crawler.rules.record import LEASED, LISTED, QUEUED, SETTLED, WAITING
 
 SOON: Final = 0.05  # seconds until a member without work asks again; doubled each time, up to
 PATIENCE: Final = 1.0  # seconds
@@ -118,6 +118,13 @@ SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM 
 WHERE u.run = :run AND u.@key @any(keys, key) AND u.state = {SETTLED} AND u.outcome LIKE 'failed:%'
     AND u.host IS NOT NULL
 """
+# Listed pages that were requested once; the others were read again.
+LISTED_AT_FIRST: Final = f"""
+SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM known AS u
+WHERE u.run = :run AND u.@key @any(keys, key) AND u.state = {SETTLED} AND u.outcome = '{LISTED}'
+    AND u.attempts = 1
+"""
+AGAIN: Final = "UPDATE visit SET attempts = 1 WHERE id @any(ids)"
 
 
 class _Due(NamedTuple):
@@ -355,3 +362,11 @@ class Leases:
         """See `ports.Queue.reopen`."""
         failed = self._db.all(FAILED, {"run": self._db.run, "keys": self._db.dialect.keys(pages)})
         move(self._db, failed, reopened=1)
+
+    def read_again(self, pages: Sequence[Url]) -> int:
+        """See `ports.Queue.read_again`."""
+        key = {"run": self._db.run, "keys": self._db.dialect.keys(pages)}
+        rows = self._db.all(LISTED_AT_FIRST, key)
+        move(self._db, rows)
+        self._db.do(AGAIN, {"ids": self._db.dialect.all_of(row[0] for row in rows)})
+        return len(rows)

@@ -90,7 +90,12 @@ VANISHED: Final = Note[VanishedPages]("vanished", VanishedPages, VanishedPages()
 """The published pages to which no link leads any more."""
 
 MISSING: Final = Note[Mapping[str, MissingPage] | None]("missing", dict[str, MissingPage] | None, None)
-"""What origins of the site show for a nonexistent page, where they answer that; None: not asked yet."""
+"""What origins, folders and paths of the site show for a nonexistent page, where they answer that; None: no
+origin was asked yet.
+"""
+
+ASKED_PLACES: Final = Note[Mapping[str, bool]]("asked places", dict[str, bool], {})
+"""Folders and paths that were asked for a nonexistent page, and whether they answered with one."""
 
 DATE_NOTES: Final = Note[Sequence[str]]("date notes", list[str], ())
 """Sentences about the dates of this run, for the summary."""

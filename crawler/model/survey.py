@@ -88,6 +88,15 @@ class WithContent(Struct, frozen=True):
     spared: tuple[Url, ...]  # pages that are not meant
 
 
+class RepeatedPage(NamedTuple):
+    """A listed page that may be the same as another one."""
+
+    origin: str
+    content: str  # its fingerprint, or after = the digest of its bytes
+    url: Url
+    title: str | None
+
+
 class SameContent(Struct, frozen=True):
     """Listed pages of one origin with the same content."""
 

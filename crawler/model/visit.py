@@ -38,14 +38,16 @@ class Lease(NamedTuple):
     # Processes that died while they parsed the page, after an earlier visit had failed to end.
     deaths: int = 0
     prior: "Prior | None" = None  # result of the last run, if a conditional request is possible
-    missing: "MissingPage | None" = None  # what its origin shows for a nonexistent page, if it answers that
+    missing: "MissingPage | None" = None  # what is shown there for a nonexistent page, if it answers that
 
 
 class MissingPage(NamedTuple):
     """What pages have in common that say that there is no such page (`rules.soft_404`)."""
 
-    blocks: tuple[int, ...]  # digests of pieces of text
+    blocks: tuple[int, ...]  # digests of pieces of text; none: only contents tell (`finish.soft_404s`)
     most: int  # pieces that such a page has
+    is_exact: bool = False  # it has no other pieces
+    is_place: bool = False  # of a folder or query, and not of an origin
 
 
 class Prior(Struct, frozen=True):

@@ -32,7 +32,7 @@ _WORD_CODES: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyz")
 _SCHEMES: Final = (b"https", b"http")
 
 _NAME: Final = re.compile(r"[^\W_]+")
-_LAST_NUMBER: Final = re.compile(r"(\d{1,9})(\D*)$")
+_LAST_NUMBER: Final = re.compile(r"(\d{1,9})([^\d/]*/?)$")  # in the last segment
 _DIGITS: Final = re.compile(rb"\d+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _MONTHS: Final = (
@@ -162,7 +162,7 @@ def _phrases(url: str, *, calendar: bool) -> Iterable[bytes]:
     """What repeats the address, in lower case, with a blank for each separator."""
     address, _, query = url.partition("?")
     _, _, host, *segments = (address.encode("utf-8", "surrogatepass") + b"///").split(b"/")
-    parts = [host, *segments[-MOST_PHRASES:]]
+    parts = [host, *(part for segment in segments[-MOST_PHRASES:] for part in segment.split(b";"))]
     phrases = dict.fromkeys(_in_words(address))
     phrases |= {spelt: None for part in parts for spelt in _spelt(part) if len(spelt) > 1 or spelt.isdigit()}
     for part in query.split("&")[:MOST_PHRASES] if query else ():

@@ -95,6 +95,10 @@ class Queue(Pacer, Reads, Protocol):
         """Reopens failed pages of this run, to be fetched again after all others."""
         ...
 
+    async def read_again(self, pages: Sequence[Url]) -> int:
+        """Reopens listed pages, each once a run, since they are judged in another way now; how many."""
+        ...
+
     async def shorten(self, deepest: int) -> int:
         """Recomputes all depths from the shortest path, if a URL was filtered as deeper than `deepest` links.
 

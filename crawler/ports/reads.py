@@ -225,10 +225,17 @@ class SameContentGroups(Query[Sequence[survey.SameContent]], frozen=True):
     least: int
 
 
-class CopiesBelow(Query[Mapping[str, Sequence[Url]]], frozen=True):
-    """By origin: listed pages that are the same as one below them, spread over the site: at most `most`."""
+class DoubtfulPlaces(Query[Mapping[str, Sequence[Url]]], frozen=True):
+    """The listed pages of each calendar, folder, or path with a query, that grows from within.
 
-    most: int
+    Pages of it were the first that led to many others, which have one title. `known`: further such places.
+    """
+
+    known: Sequence[str] = ()
+
+
+class RepeatedPages(Query[Sequence[survey.RepeatedPage]], frozen=True):
+    """The listed pages, if several have the same content or the site is poor: the first 20,000."""
 
 
 class PagesWithContent(Query[Sequence[Url]], frozen=True):

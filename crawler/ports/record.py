@@ -1,6 +1,6 @@
 """The fourth role of the frontier: the outcomes of the pages."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from crawler.model.external import CheckedLink
@@ -44,11 +44,8 @@ class Record(Reads, Protocol):
         """
         ...
 
-    async def unlist_duplicates(self, ignoring_rest: Collection[str] = ()) -> None:
-        """Lists one of the pages that are the same by `rules.spellings`; the others are its duplicates.
-
-        `ignoring_rest`: origins that ignore what follows the path of a page.
-        """
+    async def unlist_duplicates(self) -> None:
+        """Lists one of the pages that are the same by `rules.spellings`; the others are its duplicates."""
         ...
 
     async def keep_failing(self) -> None:

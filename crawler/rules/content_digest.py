@@ -20,6 +20,7 @@ from crawler.rules.traps import calendar_of
 
 # One of so many pages is always fingerprinted: they expose headers that change while the text does not.
 FINGERPRINTED_SHARE: Final = 8
+_JOINING: Final = frozenset("?;+,")
 _SEPARATORS: Final = re.compile(r"[\W_]")
 
 
@@ -36,11 +37,11 @@ def suffices(url: str, body: bytes, facts: Facts, prior: Facts | None, sources: 
 def is_suspicious(url: str) -> bool:
     """Whether the URL may be one of endlessly many whose pages repeat what is asked for.
 
-    It has a query, a segment or a word of its path comes again, a segment looks like the id of a session, or
-    adds up words with "+" or ",". Numbers come again in many true paths.
+    It has a query or parameters after ";", adds up words with "+" or ",", a segment or a word of its path
+    comes again, or a segment looks like the id of a session. Numbers come again in many true paths.
     """
     path = urls.target(url).lower()
-    if "?" in url or "+" in path or "," in path:
+    if not _JOINING.isdisjoint(url):
         return True
     parts = [part for part in path.split("/") if part]
     words = [word for word in _SEPARATORS.split(path) if word and not word.isdigit()]

@@ -111,7 +111,11 @@ class Judge:
             wanted |= {Extract.SPARING}
         elif calendar_of(url) is not None:
             wanted |= {Extract.ECHOLESS, Extract.CALENDAR}
-        elif content_digest.is_suspicious(url) or echo.only_beside(url, reply.body):
+        elif (
+            content_digest.is_suspicious(url)
+            or (lease.missing and lease.missing.is_place)
+            or echo.only_beside(url, reply.body)
+        ):
             wanted |= {Extract.ECHOLESS}
         known = (prior.content if prior else None) or ""
         return PageSource(reply.body, url, charset, wanted, ignored=self._rules.ignored, known=known)

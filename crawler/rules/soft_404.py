@@ -9,22 +9,59 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from crawler.model.visit import MissingPage
 from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.rules.traps import date_in
+from crawler.rules.traps import calendar_of, date_in
 
 NUMBERS: Final = ("9876543210", "8765432109")  # in place of a number
+CENTURIES: Final = 400  # years after which the calendar is the same
 YEARS: Final = ("2961", "2983")  # in place of a year: nothing is planned for so long
 _YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d)?(?!\d)|$)")
 _LATE_DAY: Final = re.compile(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
 _NUMBER: Final = re.compile(r"-?\d+")
+_WORD: Final = re.compile(r"[^\W\d_]+")
 MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
 
-MOST_ASKED: Final = 8  # nonexistent pages of an origin
+MOST_ASKED: Final = 8  # nonexistent pages of an origin, folder or path
+DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
 SETTLED: Final = 2
 LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what all pages of the site have
+
+
+def doubtful_place(url: Url, title: str | None) -> tuple[str, str]:
+    """The calendar, folder or path of a page, and its title without numbers and words of its URL."""
+    path, mark, query = url.partition("?")
+    folder, _, name = path.rpartition("/")
+    calendar = calendar_of(url)
+    own = {unquote(word).casefold() for word in _WORD.findall(query if mark else name)}
+    words = (word for word in _WORD.findall((title or "").casefold()) if word not in own)
+    return calendar or (f"{path}?" if mark else f"{folder}/"), " ".join(words)
+
+
+def nonexistent_at(place: str, example: Url) -> Iterator[Url]:
+    """Nonexistent pages of a folder or path, like one that is there."""
+    names = _names(urls.origin(example), MOST_ASKED)
+    numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
+    last = example.removeprefix(place)
+    for name, number in zip(names, numbers, strict=True):
+        if place.endswith("?"):
+            parts = [part.partition("=") for part in last.split("&")]
+            given = [f"{key}={number if _NUMBER.fullmatch(value) else name}" for key, _, value in parts]
+            yield Url(f"{place}{'&'.join(given)}")
+        else:
+            yield Url(f"{place}{number if last.isdigit() else name}")
+
+
+def centuries_later(url: Url) -> Url | None:
+    """The page of a calendar 400 years later: nothing is planned, and all weekdays are as now."""
+    if (dated := date_in(url)) is None:
+        return None
+    start, end = dated
+    later = _YEAR.sub(lambda year: f"{int(year[0][:4]) + CENTURIES:04}", url[start:end], count=1)
+    return Url(f"{url[:start]}{later}{url[end:]}") if later != url[start:end] else None
 
 
 def missing_page(
@@ -59,6 +96,8 @@ def is_settled(asked: Sequence[Collection[int]]) -> bool:
 
 def is_missing(page: MissingPage, blocks: Collection[int]) -> bool:
     """Whether a page with these blocks says that there is no such page."""
+    if page.is_exact or not page.blocks:
+        return bool(blocks) and set(blocks) == set(page.blocks)
     return len(blocks) <= page.most and set(page.blocks) <= set(blocks)
 
 
@@ -135,10 +174,9 @@ def _names(site: str, count: int = 2) -> tuple[str, ...]:
     return tuple(f"{one}-no-such-page" for one in hashes)  # sites may show the beginning
 
 
-def below(page: Url) -> Url:
-    """A nonexistent page below a page: some sites ignore what follows a path."""
-    path, mark, query = page.partition("?")
-    return Url(f"{path.rstrip('/')}/{_names(urls.origin(page))[0]}{mark}{query}")
+def nonexistent_name(page: Url) -> str:
+    """A name that nothing on the site of a page has."""
+    return _names(urls.origin(page))[0]
 
 
 def shown_instead(place: str) -> tuple[Url, ...]:

@@ -13,7 +13,6 @@ from urllib.parse import unquote
 
 from crawler.parse import languages
 from crawler.parse import url as urls
-from crawler.parse.url import Url
 
 _PAGES: Final = r"(?:html?|xhtml|shtml|php\d?|aspx?|jspx?|cfm|cgi|pl)"
 _DOCUMENT: Final = re.compile(rf"(?:index|default|home)(?:\.{_PAGES})?|(?:index|default)\..*")
@@ -23,7 +22,6 @@ _PATH_PARAMETER: Final = re.compile(r";[^/]*")
 _SESSION: Final = re.compile(r"(?:\(?s|sid|sess|session|session_?id)?[-_=(]*([0-9a-z]+(?:-[0-9a-z]+)*)\)*")
 _TURNS: Final = re.compile(r"(?<=[0-9])(?=[a-z])|(?<=[a-z])(?=[0-9])")
 MOST_PARAMETERS: Final = 8  # of which one may be ignored
-MOST_ABOVE: Final = 20  # pages that a page may be below
 SHORTEST_SESSION: Final = 6  # characters
 TURNS: Final = 3  # from letters to digits or back, in a session id that is no number; 2 in a long one
 LONG_SESSION: Final = 8  # characters
@@ -108,20 +106,15 @@ class Copy(NamedTuple):
         return not self.is_canonical, not self.is_start, -self.linked, *spelling
 
 
-def copies(
-    pages: Sequence[Copy], session_places: Iterable[str] = (), ignoring_rest: Collection[str] = ()
-) -> Mapping[int, str]:
+def copies(pages: Sequence[Copy], session_places: Iterable[str] = ()) -> Mapping[int, str]:
     """The pages that are the same as another one that is listed, with the URL of that one.
 
-    `session_places`: where URLs carry ids of sessions, by `places_of_sessions`. `ignoring_rest`: origins that
-    ignore what follows the path of a page.
+    `session_places`: where URLs carry ids of sessions, by `places_of_sessions`.
     """
     places, routed = frozenset(session_places), _by_last_segments(pages)
     groups: dict[Hashable, list[tuple[Copy, bool]]] = defaultdict(list)
     for page in pages:
         names = list(_names(page, places))
-        if urls.origin(page.url) in ignoring_rest:
-            names += [(folded(above), False) for above in _above(page.url)]
         for name, is_own in chain(names, [(routed[page.url], True)]) if page.url in routed else names:
             for evidence in page.evidence:
                 groups[name, evidence].append((page, is_own))
@@ -149,30 +142,6 @@ def _for_visitors(pages: Sequence[Copy], places: Collection[str]) -> defaultdict
         for name in visitor_urls(page.url, places) if page.text else ():
             found[page.id] += named.get((name, page.text), ())
     return found
-
-
-def _above(url: str) -> Iterator[str]:
-    """The pages that a page may be below, the nearest first, without the start page."""
-    address, mark, query = url.partition("?")
-    site, segments = urls.origin(address), urls.target(address).strip("/").split("/")
-    for end in range(min(len(segments) - 1, MOST_ABOVE), 0, -1):
-        yield f"{site}/{'/'.join(segments[:end])}{mark}{query}"
-
-
-def with_copies_below(pages: Iterable[Copy], most: int) -> Mapping[str, Sequence[Url]]:
-    """By origin, the pages that are the same as one below them: `most` of them, spread."""
-    known = defaultdict[str, dict[Hashable, str]](dict)
-    pages = sorted(pages, key=lambda page: page.url)
-    for page in pages:
-        known[folded(page.url)] |= dict.fromkeys(page.evidence, page.url)
-    found = defaultdict[str, dict[Url, None]](dict)
-    for page in pages:
-        for above in _above(page.url):
-            shown = known.get(folded(above), {})
-            if base := next((shown[one] for one in page.evidence if one in shown), None):
-                found[urls.origin(page.url)][Url(base)] = None
-                break
-    return {site: list(bases)[:: -(-len(bases) // most)] for site, bases in found.items()}
 
 
 class Repeat(NamedTuple):

@@ -21,8 +21,9 @@ SAMPLE: Final = (
 )
 ENOUGH_NEW: Final = 10  # a sample may be doubled if one in so many pages of the last one was new
 DRY_SAMPLES: Final = 2  # samples in a row without anything new, after which a pattern is closed
-REQUESTS: Final = 900  # of a run at least, and in addition
-REQUESTS_PER_CONTENT: Final = 10
+# Of a run; what is asked at its end comes in addition: a hundred, and one for each content.
+REQUESTS: Final = 900
+REQUESTS_PER_CONTENT: Final = 9
 OVER_BUDGET: Final = f"more than {REQUESTS_PER_CONTENT} requests for each distinct content"
 POOR_REQUESTS: Final = 200  # of a run at least, and in addition, from which on its site may be poor
 POOR_PER_CONTENT: Final = 2

@@ -54,8 +54,8 @@ async def test_endless_site_ends_the_same_at_any_concurrency(tmp_path: Path) -> 
             seen.add(tuple(result.listed))
     assert len(seen) == 1
     assert set(STORIES) <= set(result.listed)
-    # The start, the shop, and its two links; pages below these two repeat them.
-    assert set(result.listed) - set(STORIES) == {"/", "/shop/", "/shop/clients/", "/shop/orders/"}
+    # The start, the shop, and one of the pages below it, which are all the same for any address.
+    assert set(result.listed) - set(STORIES) == {"/", "/shop/", "/shop/orders/"}
     assert "repeats" in {trap.kind for trap in result.traps}
 
 

@@ -817,6 +817,36 @@ async def test_failed_pages_can_be_reopened(bench: Bench) -> None:
     assert (again.visit.url, again.attempt) == (first.visit.url, 1)
 
 
+async def test_listed_pages_are_read_again_once_and_in_turn(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([page("/a"), page("/b", 2)])
+    first, second = await bench.leases(2)
+    await bench.settle(first, Listed(), facts=Facts(200))
+    await bench.settle(second, Failed(Cause.CONNECT))
+    urls = [first.visit.url, second.visit.url]
+    assert await bench.frontier.read_again(urls) == 1
+    again = await bench.leases(2)
+    assert [(lease.visit.url, lease.attempt) for lease in again] == [(ROOT, 2), (SITE + "/b", 1)]
+    await bench.settle(again[0], Listed(), facts=Facts(200))
+    assert await bench.frontier.read_again(urls) == 0
+    assert await bench.frontier.read_again([]) == 0
+
+
+@pytest.mark.parametrize("via", ["/shop/", "/shop/first", "/lists/first"])
+async def test_places_that_grow_from_within_under_one_title_are_found(bench: Bench, via: str) -> None:
+    urls = [f"/shop/{chr(97 + n)}" for n in range(20)]
+    await bench.ready(SITE + via)
+    [lease] = await bench.leases()
+    await bench.settle(
+        lease, Listed(), *(Visit(Url(SITE + url), 1, Url(SITE + via)) for url in urls), facts=Facts(200)
+    )
+    for lease in await bench.leases():
+        await bench.settle(lease, Listed(), facts=Facts(200, title="Sold out"))
+    places = await bench.frontier.read(reads.DoubtfulPlaces())
+    assert ([*places] == [f"{SITE}/shop/"]) is via.startswith("/shop/")
+    assert {*places.get(f"{SITE}/shop/", ())} >= ({SITE + url for url in urls} if places else set())
+
+
 async def test_reopened_visits_are_leased_last_within_depth_limit(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page("/deep", 3), page("/a"), page("/b")])

@@ -92,6 +92,7 @@ LEADING: dict[str, Callable[["PostgresFrontier"], object]] = {
     "advance": lambda member: member.advance(),
     "keep_failing": lambda member: member.keep_failing(),
     "ignore_canonicals": lambda member: member.ignore_canonicals(lambda _: True),
+    "read_again": lambda member: member.read_again([ROOT]),
     "unlist_duplicates": lambda member: member.unlist_duplicates(),
     "withdraw": lambda member: member.withdraw([ROOT], Why.DUPLICATE, ""),
     "add_seeds": lambda member: member.add_seeds([Seed(SeedKind.SITEMAP, "x")], 1),

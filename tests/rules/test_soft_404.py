@@ -1,5 +1,7 @@
 """Where a nonexistent page is asked, and which page is shown in its place."""
 
+import re
+
 import pytest
 
 from crawler.parse.url import Url
@@ -66,12 +68,31 @@ def test_places_of_many_pages_are_asked_once_each_and_not_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "start", "end"), [("/a", "/a/", ""), ("/a/", "/a/", ""), ("/a.php?n=1", "/a.php/", "?n=1")]
+    ("page", "title", "place"),
+    [
+        ("/shop/ab-1", "Product ab-1 is gone", ("/shop/", "product is gone")),
+        ("/find?q=red+tea", "Results: red tea, page 2", ("/find?", "results page")),
+        ("/a/b/", None, ("/a/b/", "")),
+    ],
 )
-def test_nonexistent_page_below_a_page(page: str, start: str, end: str) -> None:
-    asked = soft_404.below(Url(HOME + page))
-    assert asked.startswith(HOME + start)
-    assert asked.endswith("no-such-page" + end)
+def test_pages_of_a_place_that_call_themselves_the_same(
+    page: str, title: str | None, place: tuple[str, str]
+) -> None:
+    assert soft_404.doubtful_place(Url(HOME + page), title) == (HOME + place[0], place[1])
+
+
+@pytest.mark.parametrize(
+    ("place", "example", "form"),
+    [
+        ("/shop/", "/shop/ab", r"/shop/[0-9a-f]{6}-no-such-page"),
+        ("/page/", "/page/12", r"/page/\d{10}"),
+        ("/find?", "/find?q=tea&n=2", r"/find\?q=[0-9a-f]{6}-no-such-page&n=\d{10}"),
+    ],
+)
+def test_nonexistent_pages_look_like_those_that_are_there(place: str, example: str, form: str) -> None:
+    asked = list(soft_404.nonexistent_at(HOME + place, Url(HOME + example)))
+    assert len({*asked}) == soft_404.MOST_ASKED
+    assert all(re.fullmatch(form, url.removeprefix(HOME)) for url in asked)
 
 
 def test_page_of_the_place_is_shown_instead() -> None:

@@ -14,7 +14,6 @@ from crawler.rules.spellings import (
     is_session,
     places_of_sessions,
     unlisted_repeats,
-    with_copies_below,
     without_info,
 )
 
@@ -259,25 +258,3 @@ def test_whoever_repeats_whom_the_last_one_is_never_unlisted(
             at, steps = ahead[at], steps + 1
             assert steps <= len(ahead), "unless the duplicates lead in a circle"
         assert steps == 0 or at != page.url
-
-
-def test_copies_below_a_page_need_a_site_that_ignores_them() -> None:
-    pages = [
-        copy(number, path, path[:2])
-        for number, path in enumerate(
-            ["/a", "/a/x", "/a/x/y", "/b/", "/b/x", "/c/x", "/c/y", "/d?n=1", "/d/x?n=1"]
-        )
-    ]
-    assert copies(pages) == {}
-    left = [page.url.removeprefix(HOME) for page in pages if page.id not in copies(pages, (), [HOME])]
-    assert left == ["/a", "/b/", "/c/x", "/c/y", "/d?n=1"]
-    assert copies([copy(1, "/", "x"), copy(2, "/a", "x")], (), [HOME]) == {}, "a start page is above all"
-    assert with_copies_below(pages, 9) == {HOME: [f"{HOME}/a", f"{HOME}/a/x", f"{HOME}/b/", f"{HOME}/d?n=1"]}
-    assert with_copies_below([copy(1, "/a", "x"), copy(2, "/a/b", "y")], 9) == {}
-
-
-@pytest.mark.parametrize("count", [1, 4, 5, 6, 5_000])
-def test_pages_that_are_asked_are_few_and_spread(count: int) -> None:
-    pages = [copy(n, f"/p{n:04}{end}", str(n)) for n in range(count) for end in ("", "/x")]
-    [found] = with_copies_below(pages, 5).values()
-    assert min(count, 3) <= len(found) <= 5

@@ -1,0 +1,81 @@
+"""What the site answers to questions at the end of a crawl, each asked once: the contents of single pages."""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from msgspec.structs import replace
+
+from crawler.model.reply import Reply
+from crawler.model.visit import Lease, Visit
+from crawler.parse import fingerprint
+from crawler.parse.extract import Extract
+from crawler.parse.url import Url
+from crawler.rules import soft_404
+from crawler.rules.judge import Judge
+
+PROBES: Final = 200  # nonexistent pages requested for each of the rules, at most
+
+Ask = Callable[[Url], Awaitable[Reply | None]]
+
+
+class SiteAnswers:
+    """The contents of pages that are asked for. What needs scripts shows nothing."""
+
+    def __init__(self, judge: Judge, ask: Ask, shells: Collection[str | None], most: int = PROBES) -> None:
+        """`most`: pages that are asked for by `to`. `shells`: contents of pages that need scripts."""
+        self._judge, self._ask, self._shells, self._most = judge, ask, frozenset(shells), most
+        self._known: dict[Url, frozenset[str]] = {}
+        self._links: dict[Url, frozenset[Url]] = {}
+
+    async def to(self, url: Url) -> frozenset[str]:
+        """What is shown at a URL that may not exist."""
+        if url not in self._known:
+            reply = await self._ask(url) if len(self._known) < self._most else None
+            found = self._known[url] = self._shown(reply, [url])
+            self._links[url] = _links(self._judge, url, reply) if found and reply else frozenset()
+        return self._known[url]
+
+    async def at(self, place: soft_404.Place) -> frozenset[str]:
+        """What both nonexistent pages of a place show."""
+        one, other = place.asked
+        shown = await self.to(one)
+        return shown & await self.to(other) if shown else shown
+
+    def fresh(self, most: int = PROBES) -> "SiteAnswers":
+        """The same for another rule, which may ask `most`."""
+        return SiteAnswers(self._judge, self._ask, self._shells, most)
+
+    async def read(self, page: Url, as_if_at: Sequence[Url]) -> Sequence[frozenset[str]]:
+        """What a page shows, as if it were at each of some URLs: without what repeats that."""
+        reply = await self._ask(page)
+        return [self._shown(reply, [page, url]) for url in as_if_at]
+
+    async def lead_on(self, place: soft_404.Place, starts: Sequence[Url]) -> bool:
+        """Whether both nonexistent pages of a place lead to pages elsewhere that no start page leads to."""
+        beyond = frozenset.intersection(*(self._links[url] for url in place.asked)).difference(starts)
+        beyond = frozenset(url for url in beyond if not url.startswith(place.prefix) and url != place.bare)
+        for start in starts if beyond else ():
+            await self.to(start)
+            beyond -= self._links[start]
+        return bool(beyond)
+
+    def _shown(self, reply: Reply | None, urls: Sequence[Url]) -> frozenset[str]:
+        """The fingerprints of a page, with what repeats one of the URLs or without, and of its bytes."""
+        found = frozenset(text for url in urls for text in _contents(self._judge, url, reply))
+        return found if self._shells.isdisjoint(found) else frozenset()
+
+
+def _links(judge: Judge, url: Url, reply: Reply) -> frozenset[Url]:
+    return frozenset(judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC)).links.followed)
+
+
+def _contents(judge: Judge, url: Url, reply: Reply | None) -> frozenset[str]:
+    """Empty for markup that may stall the parser, as the page is untrusted and is parsed in this process."""
+    markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC)) if reply else None
+    if markup is None or markup.is_risky or markup.is_long:
+        return frozenset()
+    plain = markup.wanted - {Extract.SPARING, Extract.ECHOLESS, Extract.CALENDAR}
+    ways = (plain, plain | {Extract.ECHOLESS}, plain | {Extract.ECHOLESS, Extract.CALENDAR})
+    own = {replace(markup, wanted=wanted).read().content for wanted in ways}
+    return frozenset(filter(None, (*own, fingerprint.BYTES + fingerprint.digest(markup.body))))

@@ -1,0 +1,85 @@
+"""One page at several URLs, because the site ignores a part of its addresses (`rules.ignored_parts`).
+
+The engine runs it at the end of a complete crawl, after the other rules: of pages with the same content at
+unrelated addresses, only the site itself shows that they are one.
+"""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+
+from crawler.engine.finish.answers import SiteAnswers
+from crawler.model.reasons import Why
+from crawler.model.survey import RepeatedPage
+from crawler.parse.url import Url
+from crawler.ports import Record, reads
+from crawler.rules import ignored_parts
+from crawler.rules.content_digest import is_suspicious
+from crawler.rules.ignored_parts import Pair, PartKind
+
+MOST_BASES = 4  # pages without a part that a page is compared with
+
+
+async def unlist(pages: Record, answers: SiteAnswers, starts: Sequence[Url]) -> None:
+    """Lists once each page of which the site ignores a part of the address."""
+    found = await pages.read(reads.RepeatedPages())
+    by_url = {page.url: page for page in found}
+    kinds = ignored_parts.by_kind(_pairs(found, by_url))
+    same = [pair async for pair in _same(kinds, by_url, answers)]
+    instead = ignored_parts.listed_instead(same, starts)
+    copies = defaultdict[Url, list[Url]](list)
+    for url, base in instead.items():
+        copies[base].append(url)
+    for base, urls in sorted(copies.items()):
+        await pages.withdraw(urls, Why.DUPLICATE, base)
+
+
+def _pairs(pages: Iterable[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> Iterator[Pair]:
+    """Pages that may be the same: with the same content, or with an echo of their address in it."""
+    groups = defaultdict[tuple[str, str], list[Url]](list)
+    for page in pages:
+        groups[page.origin, page.content].append(page.url)
+    for page in pages:
+        group = groups[page.origin, page.content]
+        if len(group) == 1 and not is_suspicious(page.url):
+            continue
+        shorter = [known[base] for base in ignored_parts.without_a_part(page.url) if base in known]
+        bases = [base.url for base in shorter if base.content == page.content][:1]
+        if not bases and len(group) > 1:
+            bases.append(min(group, key=lambda url: (len(url), url)))
+        if is_suspicious(page.url):
+            bases += [base.url for base in shorter if base.title == page.title][:MOST_BASES]
+        for base in dict.fromkeys(bases):
+            yield from ignored_parts.pairs(page.url, base)
+
+
+async def _same(
+    kinds: Mapping[PartKind, Sequence[Pair]], known: Mapping[Url, RepeatedPage], answers: SiteAnswers
+) -> AsyncIterator[Pair]:
+    """The pairs that are one page: of which the site ignores what differs, in all that was asked."""
+    done = set[Url]()
+    for pairs in sorted(kinds.values(), key=len, reverse=True):
+        left = [pair for pair in pairs if pair.url not in done]
+        asked = ignored_parts.examples(left) if left else ()
+        ignored = [pair for pair in asked if await _is_ignored(pair, known[pair.url].content, answers)]
+        bases = defaultdict[Url, list[Pair]](list)
+        for pair in left if 4 * len(ignored) >= 3 * len(asked) else ignored:
+            bases[pair.base].append(pair)
+        for base, some in bases.items():
+            unlike = [pair for pair in some if known[pair.url].content != known[base].content]
+            shown = await answers.read(base, [pair.url for pair in unlike]) if unlike else ()
+            other = {
+                pair.url
+                for pair, texts in zip(unlike, shown, strict=True)
+                if known[pair.url].content not in texts
+            }
+            for pair in some:
+                if pair.url not in other:
+                    done.add(pair.url)
+                    yield pair
+
+
+async def _is_ignored(pair: Pair, content: str, answers: SiteAnswers) -> bool:
+    for question in pair.questions:
+        if content in await answers.to(question):
+            return True
+    return False

@@ -1,0 +1,102 @@
+"""Soft 404s, which can be recognised only when all pages are known. For dates, see `dating`.
+
+The engine runs it at the end of a complete crawl, before the run is marked as complete. It changes outcomes
+in the frontier and fetches a few more pages at most.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from crawler.engine.finish.answers import Ask, SiteAnswers
+from crawler.model.facts import Facts, Obstacle
+from crawler.model.reasons import Why
+from crawler.model.survey import WithContent
+from crawler.parse import fingerprint
+from crawler.parse.url import Url
+from crawler.ports import Record, reads
+from crawler.rules import soft_404
+from crawler.rules.judge import Judge
+from crawler.rules.traps import SOFT_404_PAGES, Traps
+
+MOST_READ: Final = 40  # pages of a list that are read again
+DAYS: Final = 5  # of a calendar that are asked, unless one of them is empty
+
+
+async def answers_of(pages: Record, judge: Judge, starts: Sequence[Url], ask: Ask) -> SiteAnswers:
+    """What the site will answer. If a start page needs scripts to show anything, others may, too."""
+    records = [await pages.read(reads.RecordOf(url)) for url in starts]
+    home = [record.facts for record in records if record and record.facts]
+    shells = {version for it in home if it.obstacle is Obstacle.SHELL for version in _versions(it)}
+    return SiteAnswers(judge, ask, shells)
+
+
+async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: SiteAnswers) -> None:
+    """Unlists pages with the same content as the site's response for a nonexistent page.
+
+    A nonexistent page is requested only where several pages have the same content: of the origin, of the
+    folder of each, or of its query. The page that the site shows in place of what is missing stays: a
+    start page, that of the folder, that without a query. Nothing that needs scripts is unlisted.
+    """
+    lists = list[tuple[soft_404.Place, Url, frozenset[str]]]()
+    for group in await pages.read(reads.SameContentGroups(SOFT_404_PAGES)):
+        done = list[str]()
+        for example, place in soft_404.places_of(await pages.read(reads.PagesWithContent(group))):
+            same = frozenset() if example.startswith(tuple(done)) else await answers.at(place)
+            if group.content not in same:
+                continue
+            done.append(place.prefix)
+            why, detail = Why.SOFT_404, place.asked[0]
+            spared = [*starts, *soft_404.shown_instead(place.prefix)]
+            if place.bare and same & await answers.to(place.bare):
+                # The page of the path, which ignores the query: once.
+                why, detail = Why.DUPLICATE, example
+                spared.append(example)
+            elif await answers.lead_on(place, starts):
+                # The last page of a list, shown for any higher number: once.
+                why, detail = Why.DUPLICATE, example
+                spared.append(example)
+                lists.append((place, example, same))
+            else:
+                traps.report("soft-404", f"{group.count:,} pages of {group.origin}", example)
+            for content in same:
+                found = WithContent(group.origin, content, place.prefix, tuple(spared))
+                await pages.withdraw(found, why, detail)
+    for found_list in lists:
+        await _keep_first(pages, answers, *found_list)
+
+
+async def _keep_first(
+    pages: Record, answers: SiteAnswers, place: soft_404.Place, example: Url, same: frozenset[str]
+) -> None:
+    """Lists the first page of a list that shows what its nonexistent pages do.
+
+    Where it shows its number, or another page has a word that is its own number, that shows only if it is
+    read like these. Such others are unlisted.
+    """
+    listed = list[Url]()
+    async for entries in pages.stream(reads.ListedEntries(place.prefix, f"{place.prefix}{reads.ABOVE_ALL}")):
+        listed += [entry.url for entry in entries]
+    listed.sort(key=lambda url: (len(url), url))
+    near = [url for url in listed[:MOST_READ] if url != example]
+    read = [url for url in near if not same.isdisjoint((await answers.read(url, place.asked))[0])]
+    first, *rest = sorted([*read, example], key=listed.index)
+    await pages.withdraw(rest, Why.DUPLICATE, first)
+
+
+async def unlist_empty_days(pages: Record, answers: SiteAnswers) -> None:
+    """Unlists the days of a calendar that say the same 400 years later, when nothing is planned."""
+    for urls in (await pages.read(reads.DoubtfulPlaces())).values():
+        empty = 0
+        for number, url in enumerate(urls):
+            later = soft_404.centuries_later(url)
+            if later is None or (number >= DAYS and not empty) or not (shown := await answers.to(later)):
+                break
+            record = await pages.read(reads.RecordOf(url))
+            if record and record.facts and not shown.isdisjoint(_versions(record.facts)):
+                empty += 1
+                await pages.withdraw([url], Why.SOFT_404, later)
+
+
+def _versions(facts: Facts) -> Iterator[str | None]:
+    """What is compared of a page: its content, and its bytes."""
+    yield from (facts.content, f"{fingerprint.BYTES}{facts.digest}")

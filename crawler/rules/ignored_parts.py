@@ -1,0 +1,128 @@
+"""Parts of addresses that mean nothing: the site shows the same page whatever stands there.
+
+Two pages with the same content whose addresses differ in one part only suggest it. What shows it is the
+answer of the site for nonsense in its place, asked with examples of each kind of part. Then such pages are
+one page at several URLs. Pure.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from crawler.parse import url as urls
+from crawler.parse.url import Url
+from crawler.rules.soft_404 import nonexistent_name
+
+EXAMPLES: Final = 5  # pages of each kind, spread over the site, with which it is asked
+MOST_TOKENS: Final = 60  # of an address that is compared
+REPEATED: Final = 3  # times
+LONGEST_PART: Final = 12  # tokens of a part that is left out to find the page without it
+_TOKENS: Final = re.compile(r"[/;?&=.,+:|]|[^/;?&=.,+:|]+")
+_PART: Final = re.compile(r"([/;?&=.,+:|]*)(.*?)([/;?&=.,+:|]*)$")
+
+
+class PartKind(NamedTuple):
+    """Where in the addresses of an origin a part stands, and how it is set off."""
+
+    site: str
+    in_query: bool
+    is_first: bool
+    is_last: bool
+    marks: str  # before and after it
+    is_replaced: bool  # the other page has something else there, and not nothing
+
+
+class Pair(NamedTuple):
+    """A page, and one whose address differs in a part: what is before that part, it, and what is after."""
+
+    url: Url
+    base: Url
+    before: str
+    part: str
+    after: str
+    is_replaced: bool
+
+    @property
+    def kind(self) -> PartKind:
+        """Parts of one kind are ignored, or none of them is."""
+        before, name, after = _PART.match(self.part).groups()  # type: ignore[union-attr]
+        site = urls.origin(self.url)
+        marks = f"{before}…{after}" if name else before[:1]
+        in_query = "?" in self.before or before.startswith("?")
+        is_first = self.before.rstrip("/") == site
+        return PartKind(
+            site, in_query, is_first, not self.after.partition("?")[0].strip("/"), marks, self.is_replaced
+        )
+
+    @property
+    def questions(self) -> Iterator[Url]:
+        """The address with nonsense in place of the part; in a path, with the part again and again.
+
+        What is repeated is known to the site, as the code of a language is.
+        """
+        before, name, after = _PART.match(self.part).groups()  # type: ignore[union-attr]
+        word = nonexistent_name(self.url)
+        if before[:1] in {"?", "&"} or ("?" in self.before and self.before[-1] in "?&"):
+            word = f"{word}=1"
+        yield Url(f"{self.before}{before}{word if name else before}{after}{self.after}")
+        if "?" not in self.before + self.part and (before or after) and not self.is_replaced:
+            yield Url(f"{self.before}{REPEATED * self.part}{self.after}")
+
+
+def pairs(url: Url, base: Url) -> Iterator[Pair]:
+    """What differs between two addresses of one origin, if that is something in `url`.
+
+    Where a part comes again, as in `/a/a` and `/a`, it may be the first one or the last one.
+    """
+    site = urls.origin(url)
+    one, other = (_TOKENS.findall(urls.target(address)) for address in (url, base))
+    if urls.origin(base) != site or one == other or max(len(one), len(other)) > MOST_TOKENS:
+        return
+    most = min(len(one), len(other))
+    start = next((at for at in range(most) if one[at] != other[at]), most)
+    end = next((at for at in range(most) if one[-1 - at] != other[-1 - at]), most)
+    spans = (start, len(one) - min(end, most - start)), (min(start, most - end), len(one) - end)
+    for first, stop in dict.fromkeys(spans):
+        before, part, after = ("".join(some) for some in (one[:first], one[first:stop], one[stop:]))
+        if part:
+            is_replaced = len(other) > first + len(one) - stop
+            yield Pair(url, base, site + before, part, after, is_replaced)
+
+
+def without_a_part(url: Url) -> Iterator[Url]:
+    """The addresses without one part, those that lack the most first; no start page."""
+    site, tokens = urls.origin(url), _TOKENS.findall(urls.target(url))
+    if len(tokens) > MOST_TOKENS:
+        return
+    for length in range(min(LONGEST_PART, len(tokens) - 1), 0, -1):
+        for start in range(1, len(tokens) - length + 1):
+            if length < len(tokens) - 1 or "?" in url:
+                yield Url(site + "".join((*tokens[:start], *tokens[start + length :])))
+
+
+def by_kind(pairs: Iterable[Pair]) -> Mapping[PartKind, Sequence[Pair]]:
+    """The pairs of each kind, sorted by URL."""
+    found: dict[PartKind, list[Pair]] = {}
+    for one in sorted(pairs):
+        found.setdefault(one.kind, []).append(one)
+    return found
+
+
+def examples(pairs: Sequence[Pair]) -> Sequence[Pair]:
+    """A few of them, spread."""
+    return pairs[:: -(-len(pairs) // EXAMPLES)]
+
+
+def listed_instead(pairs: Iterable[Pair], starts: Collection[Url]) -> Mapping[Url, Url]:
+    """For each page that is the same as another one, the one of them that is listed."""
+    ahead = dict[Url, Url]()
+
+    def of(url: Url) -> Url:
+        while url in ahead:
+            url = ahead[url]
+        return url
+
+    for one in pairs:
+        first, *rest = sorted({of(one.url), of(one.base)}, key=lambda url: (url not in starts, len(url), url))
+        ahead |= dict.fromkeys(rest, first)
+    return {url: of(url) for url in ahead}

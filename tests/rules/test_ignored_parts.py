@@ -1,0 +1,86 @@
+"""Parts of addresses that a site ignores: what differs between two, what is asked, and which is listed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawler.parse.url import Url
+from crawler.rules import ignored_parts, soft_404
+
+HOME = "https://site.test"
+NONE = "no-such-page"
+
+
+def asked(url: str, base: str) -> list[str]:
+    """What is asked of them, with a word for the name that nothing has."""
+    pairs = ignored_parts.pairs(Url(HOME + url), Url(HOME + base))
+    name = soft_404.nonexistent_name(Url(HOME))
+    return [
+        question.removeprefix(HOME).replace(name, "NONE") for pair in pairs for question in pair.questions
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "base", "expected"),
+    [
+        ("/de/en/about", "/de/about", ["/de/NONE/about", "/de/en/en/en/about"]),
+        ("/a/images/", "/a", ["/a/NONE/", "/a/images//images//images/"]),
+        ("/view.php/section?page=1", "/view.php?page=1", ["/view.php/NONE?page=1"]),
+        ("/a;v=list", "/a", ["/a;NONE", "/a;v=list;v=list;v=list"]),
+        ("/a?x=1", "/a", ["/a?NONE=1"]),
+        ("/a?x=1&y=2", "/a?x=1", ["/a?x=1&NONE=1"]),
+        ("/?go=start.news.staff", "/?go=start.staff", ["/?go=start.NONE.staff"]),
+        ("/s/abc/lot.html", "/s/def/lot.html", ["/s/NONE/lot.html"]),
+        ("/a//", "/a/", ["/a///"]),
+        ("/a", "/a", []),
+        ("/a", "/a/b", []),
+    ],
+)
+def test_what_is_asked_about_two_addresses(url: str, base: str, expected: list[str]) -> None:
+    assert {*expected} <= {*asked(url, base)} if expected else not asked(url, base)
+
+
+def test_a_part_that_comes_again_may_be_either_one() -> None:
+    assert {"/?go=a.b.NONE", "/?go=a.NONE.b"} <= {*asked("/?go=a.b.b", "/?go=a.b")}
+
+
+def test_other_sites_are_never_compared() -> None:
+    assert list(ignored_parts.pairs(Url(f"{HOME}/a/b"), Url("https://other.test/a"))) == []
+
+
+def test_one_of_the_same_pages_is_listed() -> None:
+    pairs = [
+        next(ignored_parts.pairs(Url(HOME + url), Url(HOME + base)))
+        for url, base in [("/a/x", "/a"), ("/a/x/x", "/a/x"), ("/bb", "/b"), ("/s/b", "/b"), ("/s/b", "/bb")]
+    ]
+    expected = {"/a/x": "/a", "/a/x/x": "/a", "/bb": "/b", "/s/b": "/b"}
+    found = ignored_parts.listed_instead(pairs, ())
+    assert found == {Url(HOME + url): Url(HOME + base) for url, base in expected.items()}
+    assert ignored_parts.listed_instead(pairs, [Url(f"{HOME}/s/b")])[Url(f"{HOME}/b")] == f"{HOME}/s/b"
+
+
+addresses = st.lists(st.sampled_from("ab/;?&=.-"), max_size=12).map(
+    lambda parts: Url(HOME + "/" + "".join(parts))
+)
+
+
+@given(addresses, addresses)
+def test_a_part_is_a_part(url: Url, base: Url) -> None:
+    for pair in ignored_parts.pairs(url, base):
+        assert pair.before + pair.part + pair.after == url
+        assert len({*pair.questions}) in {1, 2}
+
+
+@given(st.lists(st.tuples(addresses, addresses), max_size=12))
+def test_of_pages_that_are_the_same_one_stays(couples: list[tuple[Url, Url]]) -> None:
+    pairs = [pair for couple in couples for pair in ignored_parts.pairs(*couple)]
+    instead = ignored_parts.listed_instead(pairs, ())
+    assert not instead.keys() & {*instead.values()}
+    assert instead.keys() | {*instead.values()} == {url for pair in pairs for url in (pair.url, pair.base)}
+    assert ignored_parts.listed_instead(pairs[::-1], ()) == instead, "in whatever order they come"
+
+
+@given(addresses)
+def test_an_address_lacks_a_part(url: Url) -> None:
+    for shorter in ignored_parts.without_a_part(url):
+        assert len(shorter) < len(url)
