@@ -1,4 +1,5 @@
-"""The modification date that a page states about itself: JSON-LD, `article:modified_time`, or `itemprop`.
+"""The modification date that a page states about itself: JSON-LD, `article:modified_time`,
+`og:updated_time`, or `itemprop`.
 
 Beside it, its date of publication, which is later where a page was written before it was published. Whether
 a date is credible is decided by `rules.lastmod`. Pure and total.
@@ -6,13 +7,18 @@ a date is credible is decided by `rules.lastmod`. Pure and total.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from typing import Any, Final
 
 from selectolax.lexbor import LexborNode
 
+from crawler.parse.dates import read_stated
+
 MOST_DATES: Final = 20  # dates that are read
 LARGEST_JSON_LD: Final = 262_144  # characters of a JSON-LD script
-PROPERTIES: Final = frozenset({"article:modified_time", "article:published_time"})
+MODIFIED: Final = frozenset({"article:modified_time", "og:updated_time"})
+PUBLISHED: Final = "article:published_time"
+PROPERTIES: Final = MODIFIED | {PUBLISHED}
 ITEM_PROPERTIES: Final = frozenset({"dateModified", "datePublished"})
 # JSON-LD types of parts of a page, whose date is not that of the page.
 PARTS: Final = frozenset({
@@ -33,52 +39,60 @@ def is_stating(tag: str, given: Mapping[str, str | None]) -> bool:
     return False
 
 
-def _is_publication(given: Mapping[str, str | None]) -> bool:
-    """Whether an element for which `is_stating` holds states only when the page was published."""
-    names = {given.get("property"), *(given.get("itemprop") or "").split()}
-    return names.isdisjoint({"article:modified_time", "dateModified"})
-
-
 def dates(nodes: Iterable[LexborNode]) -> list[str]:
     """The dates in `nodes` (elements for which `is_stating` holds), as written; none without a modification.
 
-    Several publications are those of other things on the page, such as comments, and do not count.
+    The publication of a page is among them, so that it is no older than that. Publications on several days
+    are those of other things on the page, such as comments, and do not count, unless `meta` states it.
     """
-    modified: list[str] = []
-    published: list[str] = []
+    found: dict[str, list[str]] = {"modified": [], "own": [], "others": []}
     for node in nodes:
         given = node.attributes
         if node.tag == "script":
-            modified += _of_json(node.text()[:LARGEST_JSON_LD])
+            for stated in _of_json(node.text()[:LARGEST_JSON_LD]):
+                found["modified" if stated[0] else "others"] += stated
         else:
             text = given.get("content") if node.tag == "meta" else given.get("datetime") or node.text()
-            (published if _is_publication(given) else modified).append((text or "").strip())
-        if len(modified) >= MOST_DATES:
+            found[_kind(given)].append((text or "").strip())
+        if len(found["modified"]) >= MOST_DATES:
             break
-    if len(set(published)) == 1:
-        modified += published if modified else []
-    return list(filter(None, modified[:MOST_DATES]))
+    modified, published = found["modified"], list(filter(None, found["own"] or found["others"]))
+    if modified and len({_day(text) for text in published}) == 1:
+        modified += published
+    return list(filter(None, modified))[:MOST_DATES]
 
 
-def _of_json(text: str) -> list[str]:
+def _kind(given: Mapping[str, str | None]) -> str:
+    """What an element for which `is_stating` holds states: a modification, or a publication."""
+    names = {given.get("property"), *(given.get("itemprop") or "").split()}
+    if not names.isdisjoint({*MODIFIED, "dateModified"}):
+        return "modified"
+    return "own" if PUBLISHED in names else "others"
+
+
+def _day(text: str) -> date | str:
+    at = read_stated(text)
+    return at.date() if at else text
+
+
+def _of_json(text: str) -> list[tuple[str, str]]:
+    """Modification and publication of each item that has one of them; control characters are tolerated."""
     try:
-        return list(_modified(json.loads(text), 0))
+        return list(_stated(json.loads(text, strict=False), 0))
     except (ValueError, RecursionError):
         return []
 
 
-def _modified(value: Any, depth: int) -> Iterator[str]:
-    """The dates of top-level items with a dateModified, also in a list or in @graph; not of nested items or
-    PARTS.
-    """
+def _stated(value: Any, depth: int) -> Iterator[tuple[str, str]]:
+    """The dates of top-level items, also in a list or in @graph; not of nested items or PARTS."""
     if isinstance(value, list) and depth < 3:
         for item in value:
-            yield from _modified(item, depth + 1)
+            yield from _stated(item, depth + 1)
     elif isinstance(value, dict):
         kinds = value.get("@type")
         names = {str(kind).lower() for kind in (kinds if isinstance(kinds, list) else [kinds])}
-        if isinstance(date := value.get("dateModified"), str) and names.isdisjoint(PARTS):
-            yield date
-            if isinstance(date := value.get("datePublished"), str):
-                yield date
-        yield from _modified(value.get("@graph"), depth + 1)
+        given = (value.get("dateModified"), value.get("datePublished"))
+        modified, published = (text.strip() if isinstance(text, str) else "" for text in given)
+        if (modified or published) and names.isdisjoint(PARTS):
+            yield modified, published
+        yield from _stated(value.get("@graph"), depth + 1)

@@ -1,10 +1,12 @@
-"""Parses HTTP dates (RFC 9110 5.6.7) and W3C datetimes, and writes the latter. All results are in UTC.
+"""Parses HTTP dates (RFC 9110 5.6.7), W3C datetimes, which it also writes, and dates as pages state them. All
+results are in UTC.
 
 Whether a date is credible is decided by `rules.lastmod`.
 """
 
 import re
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 _MONTHS = {
@@ -107,3 +109,37 @@ def read_w3c(text: str) -> datetime | None:
 
 
 _LONGEST_W3C = 64  # characters, enough for any real fraction of a second
+
+
+_ISO = re.compile(
+    r"(\d{4})(-?)(\d\d)\2(\d\d)"
+    r"(?:[T ](\d\d)(:?)(\d\d)(?:\6(\d\d)(?:[.,]\d{1,9})?)? ?(Z|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_RFC_822 = re.compile(
+    r"(?:[a-z]{3,9}, ?)?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d(?::\d\d)?(?: (?:[a-z]{1,5}|[+-]\d{4}))?",
+    re.ASCII | re.IGNORECASE,
+)
+_LONGEST_STATED = 64  # characters
+
+
+@lru_cache(4_096)  # a site repeats its dates
+def read_stated(text: str) -> datetime | None:
+    """The first instant of a date as pages state it; None if it has no form that is known.
+
+    A W3C datetime; ISO 8601 with a blank, or compact (`20240102T030405Z`); or RFC 822 5 with a year of four
+    digits. A time without a zone is read as UTC.
+    """
+    text = text.strip()[:_LONGEST_STATED]
+    try:
+        if match := _ISO.fullmatch(text):
+            year, _, month, day, hour, _, minute, second, zone = match.groups(default="")
+            clock = f"T{hour}:{minute}:{second or '00'}" if hour else ""
+            at = datetime.fromisoformat(f"{year}-{month}-{day}{clock}{zone.upper() if clock else ''}")
+        elif _RFC_822.fullmatch(text):
+            at = parsedate_to_datetime(text)
+        else:
+            return read_w3c(text)
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, TypeError, OverflowError):
+        return None
