@@ -34,19 +34,19 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 3810,
-    "model": 1800,
+    "parse": 3860,
+    "model": 1835,
     "errors": 200,
     "settings": 1545,
     "ports": 990,
     "report": 3840,
-    "rules": 3860,
+    "rules": 4000,
     "fetch": 3650,
-    "frontier": 8235,
+    "frontier": 8290,
     "sitemap": 4580,
-    "engine": 3000,
+    "engine": 3035,
     "workers": 1450,
-    "app": 4735,
+    "app": 4770,
     "cli": 5680,
     "testing": 60,
 }

@@ -9,7 +9,8 @@ the others.
 import logging
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+import zlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -29,16 +30,18 @@ from crawler.engine.robots import Access
 from crawler.engine.seed_reader import Turn
 from crawler.engine.site import CrawledSite
 from crawler.errors import ConfigError
+from crawler.model.facts import Validators
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import SeedKind, SeedOutcome, Source, Why
-from crawler.model.reply import Broken, Reply
+from crawler.model.reply import Broken, Reply, Response
 from crawler.model.robots import Permit
-from crawler.model.seed import Seed, SeedSettlement, SeedUrls
+from crawler.model.seed import Seed, SeedCopy, SeedSettlement, SeedUrls
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url, netloc
 from crawler.ports import Queue, Request, reads
 from crawler.rules import lastmod
+from crawler.rules.judge import validators_of
 from crawler.rules.redirects import Redirects
 from crawler.settings.sections import Scope, Settings
 from crawler.sitemap.publish.manifest import read_manifest
@@ -47,6 +50,8 @@ from crawler.sitemap.tree import CHUNK, NESTED, ROOM_BY_LEVEL, is_web, read_file
 GROUP: Final = 2_000  # URLs added to the frontier at once
 # Where sitemaps usually are, for an origin whose robots.txt names none.
 USUAL: Final = ("/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml")
+LARGEST_COPY: Final = 4_194_304  # bytes of a compressed sitemap that is kept
+NO_COPY: Final = SeedCopy(Validators(), b"")
 MOST_HOSTS: Final = 1_000  # different hosts in `--input`, if no start URL is given
 
 log = logging.getLogger("crawler.app.seeding")
@@ -176,12 +181,15 @@ class Entries:
         *,
         place: str,
         dates: DatesRead = DatesRead.NONE,
+        copy: SeedCopy = NO_COPY,
     ) -> None:
-        """`read` converts the text of a `loc` to a URL; `place` is the URL or path of the sitemap."""
+        """`read` converts the text of a `loc` to a URL; `place` is the URL or path of the sitemap; `copy`:
+        what is kept of it, if it can be read.
+        """
         from crawler.sitemap.read import read as reading  # noqa: PLC0415 - lxml is slow to import
 
         self._found, self._read, self._place, self._dates = reading(chunks), read, place, dates
-        self._items = iter(self._found)
+        self._items, self._copy = iter(self._found), copy
         self._below: dict[str, None] = {}
         self._entries, self._fault = 0, ""
         self._room = MAX_BYTES  # for the resolved URLs: short entries may be relative to a long base
@@ -227,7 +235,13 @@ class Entries:
         bad = SeedOutcome.PARTLY if self._entries else SeedOutcome.FAILED
         outcome = bad if fault else SeedOutcome.READ
         return SeedSettlement(
-            seed, outcome, fault, self._entries, below, is_no_sitemap=not self._found.is_sitemap
+            seed,
+            outcome,
+            fault,
+            self._entries,
+            below,
+            is_no_sitemap=not self._found.is_sitemap,
+            copy=self._copy if outcome is SeedOutcome.READ else NO_COPY,
         )
 
 
@@ -322,20 +336,30 @@ class Seeds:
         return self.normalise(loc, base)
 
     async def _fetch(self, seed: Seed) -> Reading | SeedSettlement:
+        """What is the same as in the last run, as the server says, is not sent again."""
         redirects = Redirects(Url(seed.name), self.normalise)
         if not await self.on_site([redirects.url]):
             return SeedSettlement(seed, SeedOutcome.OFFSITE, "is not on the site")
-        reply = await self._ask(redirects.url)
+        copy = await self.queue.read(reads.CopyOfSeed(seed)) or NO_COPY
+        reply = await self._ask(redirects.url, copy.validators)
         while not isinstance(reply, Permit) and (to := redirects.follow(reply)) and await self.on_site([to]):
             reply = await self._ask(to)
+        return await self._answered(seed, redirects, reply, copy)
+
+    async def _answered(
+        self, seed: Seed, redirects: Redirects, reply: Reply | Permit, copy: SeedCopy
+    ) -> Reading | SeedSettlement:
         if isinstance(reply, Permit):
             down = reply.why is Why.ROBOTS_DOWN
             return SeedSettlement(seed, SeedOutcome.ROBOTS_DOWN if down else SeedOutcome.ROBOTS)
         if isinstance(reply, Broken):
             return SeedSettlement(seed, SeedOutcome.FAILED, f"{reply.cause.says} {reply.detail}".strip())
-        if reply.status == 200:
-            dates, read = self.dates, partial(self._join, redirects.url)
-            return Entries(slices(reply.body), read, place=redirects.url, dates=dates)
+        if reply.status in {200, 304} and (reply.status == 200 or copy.body):
+            if reply.status == 200:
+                copy = await anyio.to_thread.run_sync(_copied, reply)
+            chunks = slices(reply.body) if reply.status == 200 else _inflated(copy.body)
+            read = partial(self._join, redirects.url)
+            return Entries(chunks, read, place=redirects.url, dates=self.dates, copy=copy)
         if redirects.stopped:
             return SeedSettlement(
                 seed, SeedOutcome.FAILED, redirects.stopped.value, gone=True, is_no_sitemap=True
@@ -345,13 +369,28 @@ class Seeds:
             seed, SeedOutcome.FAILED, f"answered {reply.status}", gone=gone, is_no_sitemap=gone
         )
 
-    async def _ask(self, url: Url) -> Reply | Permit:
+    async def _ask(self, url: Url, validators: Validators = Validators()) -> Reply | Permit:  # noqa: B008 - frozen
         """The reply, or the permit if it forbids the request."""
         permit = await self.access.permit(url)
         if not permit.allowed:
             return permit
         async with self.turn():
-            return await self.access.fetch(Request(url, limit=MAX_BYTES))
+            return await self.access.fetch(Request(url, validators, limit=MAX_BYTES))
+
+
+def _copied(reply: Response) -> SeedCopy:
+    """What is kept of a sitemap."""
+    validators = validators_of(reply.headers)
+    body = zlib.compress(reply.body) if any(validators) else b""
+    return SeedCopy(validators, body) if 0 < len(body) <= LARGEST_COPY else NO_COPY
+
+
+def _inflated(copy: bytes) -> Iterator[bytes]:
+    """The body of a copy, in parts."""
+    inflating, left = zlib.decompressobj(), copy
+    while left:
+        yield inflating.decompress(left, CHUNK)
+        left = inflating.unconsumed_tail
 
 
 class Seeding(Struct, frozen=True):

@@ -11,11 +11,14 @@ from crawler.frontier.database import Database
 from crawler.frontier.rows import of
 from crawler.frontier.schema import VERSION_OF
 from crawler.model.reasons import Source
-from crawler.model.survey import Build, Doubts, Evidence
+from crawler.model.survey import Build, DateEvidence, Doubts, Evidence, NewBlock
 from crawler.parse.extract import BYTES, WORDING_DIGITS
-from crawler.rules.record import LISTED, SETTLED, Datable, Distrust
+from crawler.rules.noise import HEAD, LastChange
+from crawler.rules.record import DAY, LISTED, SETTLED, Datable, Distrust
 
 _LISTED: Final = f"u.run = :run AND u.state = {SETTLED} AND u.outcome = '{LISTED}'"
+
+WEEK: Final = 7 * DAY
 
 # See `parse.extract.wording`.
 _WORDING, _PUBLISHED_WORDING, _DATED_WORDING = (
@@ -27,13 +30,24 @@ _WORDING, _PUBLISHED_WORDING, _DATED_WORDING = (
 _BOUND: Final = """u.sitemap_date > coalesce(u.stated + CAST(:older AS bigint),
         CASE WHEN u.version = u.dated_content THEN u.dated_lastmod END)"""
 
+_KIND: Final = "substr(u.watched, 1, 1)"
+_DISAGREES: Final = "abs(u.header - u.stated) > CAST(:older AS bigint)"
+_RESTATED: Final = f"u.stated / {DAY} <> u.dated_stated / {DAY}"
+
 EVIDENCE: Final = f"""
 SELECT h.origin, count(u.header), count(*) FILTER (WHERE u.fresh),
     count(CASE WHEN {_WORDING} = {_DATED_WORDING} THEN u.header - u.dated_header END),
     count(*) FILTER (WHERE {_WORDING} = {_DATED_WORDING} AND u.header <> u.dated_header),
-    count(u.version = u.published_content), count(*) FILTER (WHERE u.version <> u.published_content),
+    count(CASE WHEN u.visited = :run THEN u.version = u.published_content END),
+    count(*) FILTER (WHERE u.version <> u.published_content),
     count(*) FILTER (WHERE {_WORDING} <> {_PUBLISHED_WORDING}),
-    count({_BOUND}), count(*) FILTER (WHERE {_BOUND})
+    count({_BOUND}), count(*) FILTER (WHERE {_BOUND}),
+    count(*) FILTER (WHERE u.header > u.settled - {WEEK} AND coalesce({_DISAGREES}, true)),
+    count(CASE WHEN {_WORDING} = {_DATED_WORDING} AND u.stated IS NOT NULL THEN u.dated_stated END),
+    count(*) FILTER (WHERE {_WORDING} = {_DATED_WORDING} AND {_RESTATED}),
+    count(*) FILTER (WHERE {_WORDING} <> {_PUBLISHED_WORDING} AND NOT {_RESTATED}),
+    count(*) FILTER (WHERE {_WORDING} <> {_PUBLISHED_WORDING} AND {_RESTATED}),
+    count(*) FILTER (WHERE {_KIND} IN ('{LastChange.LEARNED}', '{LastChange.NOISE}'))
 FROM known AS u JOIN host AS h ON h.id = u.host WHERE {_LISTED} GROUP BY h.origin ORDER BY h.origin
 """
 
@@ -51,25 +65,37 @@ def _builds(date: str) -> str:
     return f"""
 WITH moment AS (
     SELECT host, {date} AS at, count(*) AS pages, count(stated) AS stating,
-        count(*) FILTER (WHERE stated < {date} - CAST(:older AS bigint)) AS older
+        count(*) FILTER (WHERE stated < {date} - CAST(:older AS bigint)) AS older,
+        count(*) FILTER (WHERE abs(stated - {date}) <= CAST(:older AS bigint)) AS agreeing,
+        max(settled) AS read
     FROM known AS u WHERE {_LISTED} AND {date} IS NOT NULL GROUP BY host, {date}
 ),
 span AS (
     SELECT host, at, last_value(at) OVER near AS last, sum(pages) OVER near AS within,
         sum(stating) OVER near AS stating, sum(older) OVER near AS older,
-        sum(pages) OVER (PARTITION BY host) AS dated
+        sum(agreeing) OVER near AS agreeing, sum(pages) OVER (PARTITION BY host) AS dated,
+        max(read) OVER (PARTITION BY host) AS read
     FROM moment WINDOW near AS (
         PARTITION BY host ORDER BY at RANGE BETWEEN CURRENT ROW AND CAST(:window AS bigint) FOLLOWING
     )
 ),
 ranked AS (SELECT *, row_number() OVER (PARTITION BY host ORDER BY within DESC, at) AS place FROM span)
-SELECT h.origin, dated, at, last, within, stating, older FROM ranked JOIN host AS h ON h.id = ranked.host
-WHERE place = 1 ORDER BY h.origin
+SELECT h.origin, dated, at, last, within, stating, older, agreeing, read - last
+FROM ranked JOIN host AS h ON h.id = ranked.host WHERE place = 1 ORDER BY h.origin
 """
 
 
 BUILDS: Final = _builds("header")
 BUILDS_OF_SITEMAPS: Final = _builds("sitemap_date")
+BUILDS_STATED: Final = _builds("stated")
+
+# What was new on pages that changed.
+BLOCKS: Final = f"""
+SELECT h.origin, substr(u.watched, 2, {HEAD - 1}), count(*) FROM known AS u JOIN host AS h ON h.id = u.host
+WHERE {_LISTED} AND u.version <> u.published_content
+AND {_KIND} IN ('{LastChange.NEW}', '{LastChange.REPEATED}')
+GROUP BY h.origin, substr(u.watched, 2, {HEAD - 1}) HAVING count(*) >= :least ORDER BY h.origin, 2
+"""
 
 _TRUSTED: Final = "u.host NOT IN (SELECT h.id FROM host AS h WHERE h.origin @any(distrusted, text))"
 # Pages that certainly keep their date, which are most of a site: that of their header, if it is trusted and
@@ -90,6 +116,7 @@ _KEEPING: Final = (
     :history AND p.header IS NULL AND p.stated IS NULL AND u.sitemap_date IS NULL AND {_TRUSTED}
     AND coalesce(p.source = 'history' AND p.lastmod = p.dated_lastmod, false)
     AND coalesce({VERSION_OF} = p.dated_content, false)
+    AND coalesce(substr(p.watched, 1, 1) <> '{LastChange.LEARNED}', true)
     """,
 )
 _KNOWN: Final = of("p", Datable._fields, content=VERSION_OF, sitemap_date="u.sitemap_date")
@@ -107,17 +134,17 @@ UPDATE page SET lastmod = r.lastmod, source = r.source FROM @rows(id, lastmod, s
 """
 
 
-def evidence(
-    db: Database, window: int, older: int
-) -> tuple[Sequence[Evidence], Sequence[Build], Sequence[Build]]:
+def evidence(db: Database, window: int, older: int, least: int) -> DateEvidence:
     """See `ports.reads.DateEvidence`."""
     counts = db.all(EVIDENCE, {"run": db.run, "older": older})
     given = {"run": db.run, "window": window, "older": older}
-    builds, of_sitemaps = (
+    headers, sitemaps, stated = (
         [Build(origin, *map(int, numbers)) for origin, *numbers in db.all(sql, given)]
-        for sql in (BUILDS, BUILDS_OF_SITEMAPS)
+        for sql in (BUILDS, BUILDS_OF_SITEMAPS, BUILDS_STATED)
     )
-    return [Evidence(origin, *map(int, numbers)) for origin, *numbers in counts], builds, of_sitemaps
+    origins = [Evidence(origin, *map(int, numbers)) for origin, *numbers in counts]
+    blocks = [NewBlock(*row) for row in db.all(BLOCKS, {"run": db.run, "least": least})]
+    return DateEvidence(origins, headers, sitemaps, stated, blocks)
 
 
 def is_read_anew(db: Database) -> bool:
@@ -152,15 +179,25 @@ def _distrusted(doubts: Doubts) -> Mapping[str, Distrust]:
         *doubts.changing,
         *doubts.linking,
         *doubts.sitemaps,
+        *doubts.stated,
+        *doubts.stale,
+        *doubts.noisy,
+        *doubts.unseen,
+        *(name for name, _ in doubts.blocks),
         *(name for name, _, _ in doubts.builds),
     }
     return {
         origin: Distrust(
-            origin in doubts.unreliable,
-            origin in doubts.changing,
-            tuple((first, last) for name, first, last in doubts.builds if name == origin),
-            origin in doubts.sitemaps,
-            origin in doubts.linking,
+            header=origin in doubts.unreliable,
+            stated=origin in doubts.stated,
+            stale=origin in doubts.stale,
+            changes=origin in doubts.changing,
+            builds=tuple((first, last) for name, first, last in doubts.builds if name == origin),
+            sitemap=origin in doubts.sitemaps,
+            links=origin in doubts.linking,
+            noisy=origin in doubts.noisy,
+            unseen=origin in doubts.unseen,
+            blocks=frozenset(new for name, new in doubts.blocks if name == origin),
         )
         for origin in origins
     }

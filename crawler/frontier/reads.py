@@ -54,6 +54,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.Examples: queries.examples,
     reads.Filtered: discovery.list_filtered,
     reads.DateEvidence: dates.evidence,
+    reads.CopyOfSeed: seeds.copy_of,
     reads.IsReadAnew: dates.is_read_anew,
     reads.SameContentGroups: duplicates.same_content,
     reads.DoubtfulPlaces: duplicates.doubtful_places,

@@ -33,8 +33,8 @@ VERSION_OF: Final = "coalesce(p.content, '=' || p.digest)"
 KNOWN: Final = f"""
 CREATE VIEW known AS
 SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
-    p.settled, p.failing, p.dated_lastmod, p.dated_header, p.was_lastmod, p.facts_run, p.published, p.named,
-    p.visited, p.last_visit,
+    p.settled, p.failing, p.dated_lastmod, p.dated_header, p.dated_stated, p.was_lastmod, p.facts_run,
+    p.published, p.named, p.visited, p.last_visit,
     p.outcome, p.detail, {", ".join(f"p.{name}" for name in FACT_TYPES)}, {VERSION_OF} AS version,
     p.published_content, p.dated_content, p.was, p.submitted, p.links
 FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
@@ -122,6 +122,9 @@ CREATE TABLE seed (                              -- sources of URLs other than l
     failing double precision,                    -- time of the first failure since it was last read
     failing_run integer,                         -- the run of that failure
     may_pass boolean,                            -- it failed temporarily in this run
+    etag @text,                                  -- of a sitemap of which a copy is kept
+    modified @text,                              -- its Last-Modified
+    body @bytes,                                 -- the copy, compressed by zlib
     UNIQUE (kind, name)
 );
 CREATE TABLE trap (                              -- patterns of URLs that may be crawler traps (`rounds`)
@@ -195,7 +198,8 @@ CREATE TABLE page (
     failing double precision,                    -- time of the first failure since the last response
     failing_run integer,                         -- the run of that failure
     dated_lastmod bigint,                        -- the date of `dated_content`
-    dated_header bigint,                         -- Last-Modified when that content was last published
+    dated_header bigint,                         -- Last-Modified when that content was first published
+    dated_stated bigint,                         -- the date that it stated then; 0: it came later
     was_lastmod bigint,
     facts_run integer,                           -- the run in which the facts were read
     published integer,                           -- the last publication that contains it

@@ -12,8 +12,9 @@ from crawler.frontier.publications import last_publication, run_time
 from crawler.frontier.rows import FoundRow
 from crawler.frontier.schema import IN_SITEMAP
 from crawler.frontier.visits import MovedVisit, move
+from crawler.model.facts import Validators
 from crawler.model.reasons import SeedKind, SeedOutcome
-from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.seed import Seed, SeedCopy, SeedSettlement
 from crawler.model.serialise import seconds
 from crawler.model.survey import SitemapCounts
 from crawler.parse.url import Url
@@ -41,6 +42,10 @@ AND :keep > coalesce((SELECT {_LASTED} FROM seed AS s WHERE s.id = :id), 0) ORDE
 _REOPEN: Final = "UPDATE seed SET settled = NULL, outcome = NULL WHERE run = :run AND {}"
 _SITEMAPS: Final = """
 SELECT coalesce(outcome, 'open'), count(*), sum(passed) FROM seed WHERE run = :run AND kind = 2 GROUP BY 1
+"""
+_KEEP: Final = "UPDATE seed SET etag = :etag, modified = :modified, body = :body WHERE id = :id"
+_COPY: Final = """
+SELECT etag, modified, body FROM seed WHERE kind = :kind AND name = :name AND body IS NOT NULL
 """
 _ID: Final = "SELECT id FROM seed WHERE kind = :kind AND name = :name"
 
@@ -146,6 +151,10 @@ class SeedTable:
                 "may_pass": read.may_pass, "read": read.outcome is SeedOutcome.READ,
             },
         )  # fmt: skip
+        if read.copy:
+            etag, modified = read.copy.validators
+            kept = {"etag": etag, "modified": modified, "body": read.copy.body or None}
+            self._db.do(_KEEP, {"id": number} | kept)
         return passed
 
     def _below(self, number: int, read: SeedSettlement) -> list[Seed]:
@@ -200,6 +209,12 @@ class SeedTable:
     def _given(self, seeds: Sequence[Seed]) -> dict[str, object]:
         rows = [(seed.kind.value, seed.name, seed.depth) for seed in seeds]
         return self._db.dialect.given(("kind", "name", "depth"), rows) | {"run": self._db.run}
+
+
+def copy_of(db: Database, seed: Seed) -> SeedCopy | None:
+    """See `ports.reads.CopyOfSeed`."""
+    row = db.one_or_none(_COPY, {"kind": seed.kind.value, "name": seed.name})
+    return SeedCopy(Validators(row[0], row[1]), bytes(row[2])) if row else None
 
 
 def sitemaps(db: Database) -> SitemapCounts:

@@ -74,6 +74,9 @@ PUBLISHED_BY: Final = Note[str]("published by", str, "")
 UNRELIABLE: Final = Note[Mapping[str, str]]("unreliable", dict[str, str], {})
 """Origins whose Last-Modified headers are not trusted, with the reason."""
 
+STATED_SINCE: Final = Note[Mapping[str, tuple[int, int]]]("stated since", dict[str, tuple[int, int]], {})
+"""By origin: pages that changed without a new stated date so far, and those with one."""
+
 BUILDS: Final = Note[Mapping[str, Sequence[tuple[int, int]]]]("builds", dict[str, list[tuple[int, int]]], {})
 """Known builds by origin: first and last moment, in seconds since the epoch."""
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
+from crawler.model.facts import Validators
 from crawler.model.reasons import SeedKind, SeedOutcome
 from crawler.parse.url import Url
 
@@ -30,6 +31,13 @@ class Seed(NamedTuple):
                 return f"the sitemap {self.name}"
 
 
+class SeedCopy(NamedTuple):
+    """A sitemap as it was answered last, to be used again as long as the server says that it is the same."""
+
+    validators: Validators
+    body: bytes  # compressed by zlib; empty if there are no validators, or if it is too large to be kept
+
+
 class SeedSettlement(NamedTuple):
     """What became of a seed."""
 
@@ -40,6 +48,7 @@ class SeedSettlement(NamedTuple):
     below: tuple[Seed, ...] = ()  # sitemaps listed in it
     gone: bool = False  # it failed permanently
     is_no_sitemap: bool = False  # the answer is no sitemap, and no failure of the server
+    copy: SeedCopy | None = None  # what is kept of it from now on; None: what was kept before
 
     @property
     def may_pass(self) -> bool:

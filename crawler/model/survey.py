@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
 from crawler.parse.url import Url
+
+LONG_AGO: Final = 5_184_000  # seconds, 60 days: a build is followed by another one within that time
 
 
 class Evidence(Struct, frozen=True):
@@ -22,12 +24,16 @@ class Evidence(Struct, frozen=True):
     reworded: int = 0  # of `changed`: in more than links
     announced: int = 0  # with a date in a sitemap of the site, and another one to compare it with
     too_new: int = 0  # of `announced`: the content is known to be older
+    recent: int = 0  # of `dated`: the header is of the last week, and the page does not state the same
+    stating: int = 0  # with the same content as in an earlier run, and a date that they state
+    restated: int = 0  # of `stating`: another one than before
+    stale: int = 0  # of `reworded`: they state the date that they stated before
+    followed: int = 0  # of `reworded`: they state another one
+    noisy: int = 0  # on which only noise changed
 
 
 class Build(Struct, frozen=True):
-    """The ten minutes with the most dates of an origin, in headers or in its sitemap. Counts of listed
-    pages.
-    """
+    """The ten minutes with the most dates of an origin, of one source. Counts of listed pages."""
 
     origin: str
     dated: int  # with a credible date
@@ -36,6 +42,26 @@ class Build(Struct, frozen=True):
     within: int  # with a date from `first` to `last`
     stating: int  # of `within`: the page itself states a date
     older: int  # of `stating`: that date is well before the other
+    agreeing: int = 0  # of `stating`: it is about the same
+    age: int = LONG_AGO  # seconds from `last` to the newest response
+
+
+class NewBlock(NamedTuple):
+    """Listed pages of an origin that changed in the same way, so far as is known."""
+
+    origin: str
+    new: str  # a digest of what is new, as in `rules.noise`
+    pages: int
+
+
+class DateEvidence(NamedTuple):
+    """What all pages of a run tell about their dates."""
+
+    origins: Sequence[Evidence]
+    headers: Sequence[Build]
+    sitemaps: Sequence[Build]
+    stated: Sequence[Build]
+    blocks: Sequence[NewBlock]
 
 
 class Doubts(Struct, frozen=True):
@@ -46,6 +72,11 @@ class Doubts(Struct, frozen=True):
     builds: tuple[tuple[str, int, int], ...] = ()  # origin, first and last moment of a build
     linking: tuple[str, ...] = ()  # origins on which links alone changed at once: links are no content
     sitemaps: tuple[str, ...] = ()  # origins with a sitemap whose dates are not those of the pages
+    stated: tuple[str, ...] = ()  # origins whose pages state dates that are not theirs
+    stale: tuple[str, ...] = ()  # origins whose pages state dates that do not follow changes
+    noisy: tuple[str, ...] = ()  # origins of which many pages have noise
+    unseen: tuple[str, ...] = ()  # origins of which most pages have noise, or a block that changed
+    blocks: tuple[tuple[str, str], ...] = ()  # origin, and digest of what was new on many pages at once
 
 
 class SitemapCounts(NamedTuple):

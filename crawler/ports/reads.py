@@ -27,7 +27,7 @@ from crawler.model.rows import (
 )
 from crawler.model.rows import Tallies as Counts
 from crawler.model.run import Member, Run, Wait
-from crawler.model.seed import Seed
+from crawler.model.seed import Seed, SeedCopy
 from crawler.model.trap import Trap
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
@@ -205,18 +205,22 @@ class PagesOfFailingSeeds(Query[Sequence[tuple[Seed, Sequence[Url]]]], frozen=Tr
     """Pages of the last publication not found in this run, from sitemaps that are failing temporarily."""
 
 
-class DateEvidence(
-    Query[tuple[Sequence[survey.Evidence], Sequence[survey.Build], Sequence[survey.Build]]], frozen=True
-):
-    """For each origin, whether its dates are reliable, and the largest build by its Last-Modified headers,
-    and by its sitemap.
+class CopyOfSeed(Query[SeedCopy | None], frozen=True):
+    """What an earlier run kept of a sitemap; None: nothing."""
+
+    seed: Seed
+
+
+class DateEvidence(Query[survey.DateEvidence], frozen=True):
+    """For each origin, whether its dates are reliable, and the largest build by each source of dates.
 
     That is the `window` seconds with most dates of listed pages. A page states an older date if that is more
-    than `older` seconds before the other.
+    than `older` seconds before the other. `least`: pages that a block is new on, at least.
     """
 
     window: int
     older: int
+    least: int
 
 
 class SameContentGroups(Query[Sequence[survey.SameContent]], frozen=True):

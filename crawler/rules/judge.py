@@ -340,12 +340,16 @@ class Judge:
                 yield to
 
 
+def validators_of(headers: Headers) -> Validators:
+    """The validators of a response that are short enough to be kept."""
+    return Validators(_short(headers.get("etag")), _short(headers.get("last-modified")))
+
+
 def _header_facts(reply: Response, now: datetime) -> Facts:
     """What the header fields say of a page."""
-    validators = Validators(_short(reply.headers.get("etag")), _short(reply.headers.get("last-modified")))
     header = lastmod.from_header(reply.headers, now)
     fresh = header is not None and lastmod.is_fresh(header, reply.headers, now)
-    return Facts(reply.status, validators, header=header, fresh=fresh)
+    return Facts(reply.status, validators_of(reply.headers), header=header, fresh=fresh)
 
 
 def unchanged(prior: Prior) -> Verdict:

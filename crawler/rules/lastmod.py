@@ -8,15 +8,14 @@ guessed. Whether the headers of a server are reliable shows only over a whole si
 end. The date of one page is then chosen by `record`. Pure.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 
 from crawler.model.reasons import Source
 from crawler.model.reply import Headers
-from crawler.model.survey import Build, Evidence
-from crawler.parse.dates import http_date, read_w3c
+from crawler.model.survey import LONG_AGO, Build, Evidence, NewBlock
+from crawler.parse.dates import http_date, read_stated
 
 FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
 """The day the first website was announced. Older dates come from clocks that were never set."""
@@ -29,13 +28,11 @@ DATE_SOURCES: Final[Mapping[str, tuple[Source, ...]]] = {
     "none": (),
 }
 
-_SPACED: Final = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(Z|[+-]\d\d:?\d\d)?", re.ASCII
-)
-
 # Pages with the same content as before, from which on they tell of all headers of a host. Fewer tell of
 # themselves alone: a header that changed while its page did not is never the date of that page.
 LEAST_COMPARED: Final = 10
+# One page of so many that changed in a run, from which on they are no edits.
+LEAST_SHARE: Final = 5
 BUILD_SECONDS: Final = 600  # seconds that a build takes
 BUILD_SHARE: Final = 90  # percent of the dates of an origin that are within the window
 LEAST_BUILT_PAGES: Final = 5  # pages: fewer may have been edited by hand in that time
@@ -69,16 +66,8 @@ def is_fresh(at: datetime, headers: Headers, now: datetime) -> bool:
 
 def from_page(texts: Iterable[str], now: datetime) -> datetime | None:
     """The newest credible date that a page states; a time without a zone is read as UTC."""
-    found = [at for text in texts if (at := _stated(text)) and credible(at, now)]
+    found = [at for text in texts if (at := read_stated(text)) and credible(at, now)]
     return max(found, default=None)
-
-
-def _stated(text: str) -> datetime | None:
-    match = _SPACED.fullmatch(text[:64])
-    if match is None:
-        return read_w3c(text)
-    zone = (match[3] or "Z").replace(":", "")
-    return read_w3c(f"{match[1]}T{match[2]}{zone if zone == 'Z' else zone[:3] + ':' + zone[3:]}")
 
 
 def why_unreliable(evidence: Evidence, before: str | None = None) -> str | None:
@@ -88,20 +77,46 @@ def why_unreliable(evidence: Evidence, before: str | None = None) -> str | None:
     """
     if 2 * evidence.fresh > evidence.dated:
         return f"it sends the time of the request on {evidence.fresh:,} of {evidence.dated:,} pages"
+    if evidence.dated >= LEAST_COMPARED and 100 * evidence.recent >= BUILD_SHARE * evidence.dated:
+        return f"{evidence.recent:,} of {evidence.dated:,} dates are of the last week, as after builds"
     if evidence.compared >= LEAST_COMPARED and 2 * evidence.slid > evidence.compared:
         pages = f"{evidence.slid:,} of {evidence.compared:,} pages"
         return f"its date changed on {pages} whose content did not change"
     return before if 2 * evidence.compared < evidence.dated else None
 
 
-def unusable_changes(evidence: Evidence, *, is_read_anew: bool = False) -> str | None:
-    """Why changed content is not taken as a new date: most pages changed at once (a new template), or what
-    is read of them did (`is_read_anew`).
+def why_stated(evidence: Evidence, found: Build | None) -> str | None:
+    """Why the dates that the pages of an origin state are not trusted; None if they are."""
+    if found and is_build(found) and found.within >= LEAST_COMPARED and found.age < LONG_AGO:
+        return f"{found.within:,} of {found.dated:,} pages state a time within the same ten minutes"
+    if evidence.stating >= LEAST_COMPARED and 2 * evidence.restated > evidence.stating:
+        pages = f"{evidence.restated:,} of {evidence.stating:,} pages"
+        return f"the stated date changed on {pages} whose content did not change"
+    return None
+
+
+def is_stale(stale: int, followed: int) -> bool:
+    """Whether stated dates do not follow changes, by the edits so far that moved none, and those that did."""
+    return stale >= LEAST_BUILT_PAGES and followed == 0
+
+
+def blocks_at_once(evidence: Evidence, found: Iterable[NewBlock]) -> list[NewBlock]:
+    """Those changes that many pages share: of a list of the latest pages, or a remark of the day."""
+    least = max(LEAST_COMPARED, evidence.known // LEAST_SHARE + 1)
+    return [block for block in found if block.pages >= least]
+
+
+def unusable_changes(evidence: Evidence, blocks: int = 0, *, is_read_anew: bool = False) -> str | None:
+    """Why changed content is not taken as a new date: many pages changed at once (a new template, or noise
+    that is not recognised yet), or what is read of them did (`is_read_anew`).
+
+    `blocks`: pages on which a block changed that many have.
     """
     if is_read_anew and evidence.changed:
         return "what is read of a page has changed with the settings"
-    if 2 * evidence.reworded > evidence.known:
-        return f"the content changed on {evidence.reworded:,} of {evidence.known:,} pages at once"
+    changed = evidence.reworded - blocks
+    if 2 * changed > evidence.known or (changed >= LEAST_COMPARED and LEAST_SHARE * changed > evidence.known):
+        return f"the content changed on {changed:,} of {evidence.known:,} pages at once"
     return None
 
 
@@ -120,14 +135,31 @@ def is_build(found: Build) -> bool:
     return found.within >= LEAST_BUILT_PAGES and 100 * found.within >= BUILD_SHARE * found.dated
 
 
+def is_built_lately(found: Build) -> bool:
+    """Whether most dates are within one window, not long ago, and the pages do not confirm it."""
+    is_most = found.within >= LEAST_COMPARED and 2 * found.within > found.dated
+    return is_most and found.age < LONG_AGO and 2 * found.agreeing <= found.within
+
+
 def why_build(found: Build) -> str | None:
     """Why headers are not trusted; None if they are. Pages that state the same dates were really edited."""
-    if not is_build(found) or 2 * found.older <= found.stating:
+    if not is_build(found):
         return None
+    if 2 * found.older <= found.stating:
+        share = f"{found.within:,} of {found.dated:,} dates are within ten minutes"
+        return f"{share}, as after a build, and not long ago" if is_built_lately(found) else None
     return (
         f"{found.within:,} of {found.dated:,} dates are within ten minutes, as after a build, "
         f"and {found.older:,} of {found.stating:,} pages that state a date state an older one"
     )
+
+
+def is_of_change(found: Build, evidence: Evidence) -> bool:
+    """Whether most headers are of one build, when the content changed on many pages at once: a new template.
+
+    Its time is that of no page.
+    """
+    return found.within >= LEAST_BUILT_PAGES and 2 * found.within > evidence.known
 
 
 def why_sitemap(found: Build, evidence: Evidence) -> str | None:

@@ -12,7 +12,9 @@ from typing import Final, NamedTuple, TypeVar
 
 from crawler.model.outcome import Failed, Kept, Listed, Outcome, Unlisted, code
 from crawler.model.reasons import Cause, Source, Why
-from crawler.parse.extract import wording
+from crawler.model.survey import LONG_AGO
+from crawler.parse.extract import BYTES, wording
+from crawler.rules.noise import HEAD, LastChange
 
 T = TypeVar("T")
 
@@ -78,7 +80,9 @@ class Earlier(NamedTuple):
     published_content: str | None = None  # in the last published run that listed the page
     dated_content: str | None = None  # the last content whose date is known
     dated_lastmod: int | None = None  # that date
-    dated_header: int | None = None  # Last-Modified when that content was last published
+    dated_header: int | None = None  # Last-Modified when that content was first published
+    stated: int | None = None  # in the page
+    dated_stated: int | None = None  # the same when that content was first published; 0: it came later
 
 
 def found_in_new_run(page: Earlier, *, was_published: bool) -> Earlier:
@@ -86,7 +90,8 @@ def found_in_new_run(page: Earlier, *, was_published: bool) -> Earlier:
 
     The content of the previous run becomes the known content if that run was published. Content without a
     date does not replace what is known: the site may have shown error pages, and the earlier content may
-    return. A page that fails next keeps its published date, whatever a refused run found.
+    return. A page that fails next keeps its published date, whatever a refused run found. A date that the
+    published run did not give to the same content any more is withdrawn, and a digest of bytes never returns.
     """
     if was_published or page.published_content is None:
         lastmod = page.lastmod
@@ -100,10 +105,25 @@ def found_in_new_run(page: Earlier, *, was_published: bool) -> Earlier:
         dated_lastmod=page.dated_lastmod if page.lastmod is None else page.lastmod,
     )
     if page.content == page.dated_content:
-        return kept._replace(dated_header=page.dated_header if page.header is None else page.header)
-    if page.lastmod is None and page.dated_lastmod is not None:
+        return kept._replace(
+            dated_lastmod=page.lastmod,
+            dated_header=page.header if page.dated_header is None else page.dated_header,
+            dated_stated=_first_stated(page) if page.dated_stated is None else page.dated_stated,
+        )
+    is_read_closer = (page.dated_content or "").startswith(BYTES) and not page.content.startswith(BYTES)
+    if page.lastmod is None and page.dated_lastmod is not None and not is_read_closer:
         return kept
-    return kept._replace(dated_content=page.content, dated_header=page.header)
+    return kept._replace(
+        dated_content=page.content,
+        dated_lastmod=page.lastmod,
+        dated_header=page.header,
+        dated_stated=page.stated,
+    )
+
+
+def _first_stated(page: Earlier) -> int | None:
+    """What a page with known content states for the first time; 0 if that was not believed."""
+    return page.stated if page.stated is None or page.lastmod in {page.stated, page.header} else 0
 
 
 # -- settled and kept
@@ -262,10 +282,25 @@ class Distrust(NamedTuple):
     builds: tuple[tuple[int, int], ...] = ()  # first and last moment of builds of the site
     sitemap: bool = False  # the dates in its sitemap
     links: bool = False  # they changed on most pages at once, and are no content
+    blocks: frozenset[str] = frozenset()  # digests of what was new on many pages at once
+    noisy: bool = False  # many of its pages have noise
+    unseen: bool = False  # so have most: a change is noise, unless it is known what is new
+    stated: bool = False  # the dates in its pages
+    stale: bool = False  # they do not follow changes
 
     def is_build(self, at: int) -> bool:
         """Whether the site was built at that time."""
         return any(first <= at <= last for first, last in self.builds)
+
+    def withdraws(self, page: "Datable") -> bool:
+        """Whether the known date of a page came from a source that has proved unreliable since.
+
+        What such a source said of a time long ago was true more often than not.
+        """
+        at, now = page.dated_lastmod, page.settled
+        if at is None or now is None or now - at > LONG_AGO:
+            return False
+        return (self.header and at == page.dated_header) or (self.stated and at == page.dated_stated)
 
 
 class Datable(NamedTuple):
@@ -280,6 +315,8 @@ class Datable(NamedTuple):
     dated_lastmod: int | None
     dated_header: int | None
     sitemap_date: int | None = None
+    dated_stated: int | None = None
+    watched: str | None = None
 
     def date(
         self, sources: Sequence[Source], distrust: Distrust, since: float = 0
@@ -288,22 +325,52 @@ class Datable(NamedTuple):
 
         `since`: the time of the last publication.
         """
-        header, changed = self.header, None
         if distrust.links:
             self = self._by_wording()  # noqa: PLW0642 - the same page, without its links
-        is_same = self.content is not None and self.content == self.dated_content
-        if header is not None:
-            has_slid = is_same and self.dated_header is not None and header != self.dated_header
-            if distrust.header or has_slid or distrust.is_build(header):
-                header = None
-        if is_same:
-            # Content that is unchanged, or has returned, keeps its date.
-            if self.dated_lastmod is not None and not distrust.is_build(self.dated_lastmod):
-                changed = self.dated_lastmod
-        elif self.settled is not None and self._differs_from_published and not distrust.changes:
-            changed = int(self.settled)
+        header = None if distrust.header or self._has_slid(distrust) else self.header
+        stated = None if distrust.stated or not self._may_state(since) else self.stated
+        changed = self._changed(distrust)
+        if distrust.stale and stated is not None and changed is not None and changed > stated:
+            stated = None
         sitemap = None if distrust.sitemap else self._date_in_sitemap(since)
-        return first_date(sources, header, self.stated, sitemap, changed)
+        return first_date(sources, header, stated, sitemap, changed)
+
+    @property
+    def _is_same(self) -> bool:
+        return self.content is not None and self.content == self.dated_content
+
+    def _has_slid(self, distrust: Distrust) -> bool:
+        """Whether Last-Modified changed while the content did not, or is the time of a build."""
+        if self.header is None or distrust.is_build(self.header):
+            return True
+        return self._is_same and self.dated_header is not None and self.header != self.dated_header
+
+    def _may_state(self, since: float) -> bool:
+        """Whether the content agrees with the stated date: what is unchanged has the date that it had first.
+
+        So a date to come does not become true by waiting.
+        """
+        if self.stated is None or not self._is_same:
+            return True
+        if self.dated_stated is None:
+            return self.stated <= since or self.published_content is None
+        return self.stated // DAY == self.dated_stated // DAY
+
+    def _changed(self, distrust: Distrust) -> int | None:
+        """When the content was first seen, by earlier runs or this one."""
+        head = (self.watched or "")[:HEAD]
+        change, is_block = head[:1], head[1:] in distrust.blocks
+        if self._is_same or (is_block and self.published_content == self.dated_content):
+            # Content that is unchanged, or has returned, keeps its date; so does that beside a block.
+            at = self.dated_lastmod
+            is_noise = change == LastChange.LEARNED and at not in {self.dated_header, self.dated_stated}
+            is_false = at is None or distrust.is_build(at) or distrust.withdraws(self)
+            return None if is_noise or is_false else at
+        if self.settled is None or not self._differs_from_published or distrust.changes:
+            return None
+        is_noise = is_block or (distrust.noisy and change == LastChange.REPEATED)
+        is_noise |= distrust.unseen and change in {"", LastChange.UNKNOWN}
+        return None if is_noise else int(self.settled)
 
     def _by_wording(self) -> "Datable":
         """The page with versions that do not depend on its links."""

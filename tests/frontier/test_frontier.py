@@ -23,7 +23,7 @@ from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import InPattern, PublicationRow
 from crawler.model.run import SessionEnd
-from crawler.model.seed import Seed, SeedSettlement
+from crawler.model.seed import Seed, SeedCopy, SeedSettlement
 from crawler.model.serialise import moment
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
 from crawler.model.survey import Doubts, SameContent, WithContent
@@ -926,6 +926,18 @@ async def test_seeds_are_read_in_order_and_once_per_run(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     await bench.frontier.add_seeds([sitemap("a")], 10)
     assert await bench.frontier.next_seed() == sitemap("a")
+
+
+async def test_copy_of_a_sitemap_is_kept_until_another_one_is(bench: Bench) -> None:
+    seed, copy = sitemap("a"), SeedCopy(Validators('"x"', None), b"\0body\xff")
+    for kept, expected in ((copy, copy), (None, copy), (SeedCopy(Validators(), b""), None)):
+        await bench.frontier.begin("settings")
+        await bench.frontier.add_seeds([seed], 10)
+        await bench.frontier.settle_seed(SeedSettlement(seed, SeedOutcome.READ, copy=kept), 10)
+        assert await bench.frontier.read(reads.CopyOfSeed(seed)) == expected
+        assert await bench.frontier.read(reads.CopyOfSeed(sitemap("b"))) is None
+        await bench.frontier.finish()
+        await bench.frontier.conclude()
 
 
 async def test_latest_date_of_sitemaps_is_that_of_a_page_in_this_run(bench: Bench) -> None:

@@ -113,17 +113,18 @@ class Page:
             self.earlier = self.earlier._replace(
                 content=facts and (facts.content or f"={facts.digest}"),
                 header=facts and seconds(facts.header),
+                stated=facts and seconds(facts.stated),
                 lastmod=seconds(date[0]) if date else None,
             )
 
-    def date(self, distrust: Distrust) -> None:
+    def date(self, distrust: Distrust, since: float) -> None:
         if self.earlier.outcome == LISTED and self.facts:
             one = self.earlier
             page = Datable(
                 one.header, seconds(self.facts.stated), self.settled, one.content, one.published_content,
-                one.dated_content, one.dated_lastmod, one.dated_header,
+                one.dated_content, one.dated_lastmod, one.dated_header, dated_stated=one.dated_stated,
             )  # fmt: skip
-            date = page.date(SOURCES, distrust)
+            date = page.date(SOURCES, distrust, since)
             self.earlier = one._replace(lastmod=date[0] if date else None)
 
 
@@ -158,7 +159,7 @@ def doubts_about(distrust: Distrust) -> Doubts:
 async def test_runs_keep_of_pages_what_the_rules_say(bench: Bench, seed: int) -> None:
     chance, frontier = random.Random(seed), bench.frontier
     pages = {Url(f"{SITE}/{number}"): Page() for number in range(20)}
-    was_published, starts = False, list[float]()
+    was_published, starts, published_at = False, list[float](), 0.0
     for run in range(8):
         ahead = 30 * DAY if chance.random() < 0.2 else 0.0
         bench.clock.now += DAY + ahead
@@ -177,11 +178,13 @@ async def test_runs_keep_of_pages_what_the_rules_say(bench: Bench, seed: int) ->
         await frontier.date(SOURCES, doubts_about(distrust))
         await frontier.finish()
         was_published = chance.random() < 0.6
+        since = published_at
         if was_published:
+            published_at = bench.clock()
             await frontier.mark_published(PublicationRow(len(pages)))
         await frontier.conclude(refused=not was_published)
         bench.clock.now -= ahead
         stored = {row.url: row.lastmod async for rows in frontier.stream(reads.Pages()) for row in rows}
         for url, page in pages.items():
-            page.date(distrust)
+            page.date(distrust, since)
             assert stored[url] == page.earlier.lastmod, (run, url)

@@ -13,7 +13,7 @@ from crawler.cli.demo.site import Site
 from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url
 from crawler.ports import reads
-from crawler.rules.noise import RUNS, WIDTH, version
+from crawler.rules.noise import HEAD, QUIET_RUNS, RUNS, WIDTH, version
 from crawler.settings.sections import Scope, Settings, State
 from tests.rules.test_lastmod import OLD, PAGES, build, crawl, now
 
@@ -30,6 +30,15 @@ def changes(*nights: str) -> str:
         known, watched = version(known, watched, content, pieces)
         shown += "." if known == before else "x"
     return shown
+
+
+def watch(*nights: str) -> str:
+    """What is watched of a page after these nights."""
+    known = watched = None
+    for night in nights:
+        content = digest(night.encode())
+        known, watched = version(known, watched, content, tuple(map(ord, night)) if content != known else ())
+    return watched or ""
 
 
 @pytest.mark.parametrize(
@@ -53,8 +62,8 @@ def test_what_is_a_change(nights: str, expected: str) -> None:
 
 
 def test_page_without_a_fingerprint_is_not_watched() -> None:
-    assert version("one", "00001", None, ()) == (None, None)
-    assert version("one", "00001", "two", ()) == ("two", None), "too many pieces"
+    assert version("one", "=000000000001", None, ()) == (None, None)
+    assert version("one", "=000000000001", "two", ()) == ("two", None), "too many pieces"
 
 
 @given(st.lists(st.lists(st.integers(0, 0xFFFF), min_size=1, max_size=8), min_size=2, max_size=8))
@@ -63,10 +72,41 @@ def test_the_watch_has_the_size_of_the_page_and_ends_with_it(nights: list[list[i
     watched: str | None = None
     for pieces in nights:
         known, watched = version(known, watched, digest(bytes(repr(pieces), "ascii")), pieces)
-        assert len(watched or "") in {0, WIDTH * len(pieces)}
-    for _ in range(2):
+        assert len(watched or "") in {0, HEAD + WIDTH * len(pieces)}
+    for run in range(QUIET_RUNS + 2):
         _, watched = version(known, watched, known, ())
-        assert set((watched or "")[WIDTH - 1 :: WIDTH]) <= {"0", str(RUNS)}
+        assert set((watched or "")[HEAD + WIDTH - 1 :: WIDTH]) <= {"0", str(RUNS)}
+        assert run < QUIET_RUNS or watched is None or str(RUNS) in watched[HEAD + WIDTH - 1 :: WIDTH]
+
+
+@pytest.mark.parametrize(
+    ("nights", "expected"),
+    [
+        ("abc abd", "="),  # it is not known what it was
+        ("abc abd abx", "~"),
+        ("abc abd abd abe", "+"),
+        ("abc abd abe abf", "!"),
+        ("abc abd abe abf abg", "-"),
+        ("abc abd abe abf xbg", "+"),
+        ("abc abd abe abe", "="),
+    ],
+)
+def test_what_is_known_of_the_last_change(nights: str, expected: str) -> None:
+    assert watch(*nights.split())[0] == expected
+
+
+def test_same_new_block_is_recognised_wherever_it_stands() -> None:
+    some = [watch("axy", "axz", "axz", night)[:HEAD] for night in ("bxz", "xzb", "bxz")]
+    assert len(set(some)) == 1
+    assert watch("axy", "axz", "axz", "cxz")[:HEAD] not in some
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "00001", "=000000", "=000000z00001", "+abcdef00001", "=\u0660000000"]
+)
+def test_a_watch_that_is_not_ours_is_none(text: str) -> None:
+    _, watched = version("one", text, "two", (1, 2))
+    assert watched == "=0000000" + "0001100021"
 
 
 def noise(night: int) -> str:
@@ -126,5 +166,5 @@ async def test_header_that_follows_noise_is_unreliable(tmp_path: Path) -> None:
             header = OLD + timedelta(days=night)
             build(site, dict.fromkeys(["/", *PAGES], header).get, of_night(night, ["/", *PAGES]))
             dates.append(await crawl(origin, tmp_path))
-    assert dates[4] == dates[5] == dates[6] == dates[7]
-    assert None not in dates[7].values()
+    assert dates[5] == dates[6] == dates[7]
+    assert not any(date and date[1] == "header" for date in dates[7].values())
