@@ -2,7 +2,7 @@
 
 Most sites answer 404, and that was all. Where the answer is a page, pages that equal it but for what they
 repeat of their URL, numbers and suggestions (`rules.soft_404`) are not listed, and their links not followed.
-A folder, or a path with queries, is doubtful once its pages have led to many others with one title: what was
+A folder is doubtful once its pages have led to many others with one title: what was
 read there before it was asked is read again.
 """
 
@@ -101,8 +101,8 @@ class MissingPages:
         return await self.frontier.read_again(again)
 
     def _may_ask(self, page: Url) -> bool:
-        """Of a calendar, each day is asked for at the end (`finish.soft_404s`)."""
-        return calendar_of(page) is None and origin(page) not in (self._known or ())
+        """A query has a pattern, which ends; the days of a calendar are asked for by `finish.soft_404s`."""
+        return calendar_of(page) is None and "?" not in page and origin(page) not in (self._known or ())
 
     async def _answer(
         self, urls: Sequence[Url], starts: Sequence[Url], *, place: bool = False
