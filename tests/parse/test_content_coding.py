@@ -227,6 +227,7 @@ def test_a_bgzip_file_with_many_members_is_decoded() -> None:
         (b"nonsense", None),
         (b"", None),
     ],
+    ids=["whole", "too long", "two members", "tail", "cut", "wrong sum", "nonsense", "empty"],
 )
 def test_one_step_decodes_one_whole_member_only(coded: bytes, plain: bytes | None) -> None:
     assert gunzip(coded, 100) == plain
