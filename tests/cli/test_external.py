@@ -20,7 +20,6 @@ import anyio
 import pytest
 import trustme
 
-from crawler.app import external
 from crawler.model import failpoints
 from tests.cli.conftest import Run
 from tests.postgres import new_state
@@ -89,7 +88,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def web(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    monkeypatch.setattr(external, "DELAY", 0.0)
+    monkeypatch.setattr("crawler.engine.external.DELAY", 0.0)
     web = Web(run)
     with serving(web.home, web.good, web.bad, web.other):
         web.port = web.home.port
@@ -256,7 +255,7 @@ def test_robots_txt_of_host_is_obeyed_whatever_our_site_ignores(web: Web) -> Non
 def test_a_host_whose_robots_txt_fails_is_not_asked(
     web: Web, answer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(external, "TIMEOUT", 0.3)
+    monkeypatch.setattr("crawler.app.external.TIMEOUT", 0.3)
     web.links("good:/a", "good:/b")
     web.good.put("/robots.txt", answer)
     web.crawl()
@@ -297,7 +296,7 @@ def test_unresolved_names_and_dead_hosts_are_broken_asked_once(web: Web) -> None
 def test_slow_host_is_given_up_and_does_not_stall_the_others(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(external, "TIMEOUT", 0.3)
+    monkeypatch.setattr("crawler.app.external.TIMEOUT", 0.3)
     web.links(*(f"bad:/{number}" for number in range(6)), "good:/ok")
     web.good.put("/ok", FINE)
     web.bad.put("/robots.txt", GONE)

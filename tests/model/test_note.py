@@ -45,7 +45,13 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     ),
     (note.DATE_NOTES, '["all dates are of one build"]', ["all dates are of one build"]),
     (note.MISSING, "null", None),
-    (note.MISSING, f'{{"{A}":[[1,2],40]}}', {A: MissingPage((1, 2), 40)}),
+    (
+        note.MISSING,
+        f'{{"{A}":[[1,2],40,false,true]}}',
+        {A: MissingPage((1, 2), 40, is_exact=False, is_place=True)},
+    ),
+    (note.ASKED_PLACES, f'{{"{A}/news/":true}}', {f"{A}/news/": True}),
+    (note.STATED_SINCE, f'{{"{A}":[3,1]}}', {A: (3, 1)}),
 ]
 
 
