@@ -238,12 +238,14 @@ def _from_site(site: SiteTable | None, known: Iterable[Setting]) -> Iterator[Raw
 
 
 def _read(file: Path) -> dict[str, Any]:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read ({error.strerror}).") from error
     import tomllib  # noqa: PLC0415 - takes long, and most runs have no file
 
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be read ({error.strerror}).") from error
+        return tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: is not valid TOML ({error}).") from error
 
