@@ -253,7 +253,8 @@ class Crawl:
             return Batch()
         asked = time.monotonic()
         batch = await self.frontier.lease(room, depth)
-        self._pool.note_answer(time.monotonic() - asked, full=len(batch.leases) >= room)
+        if self.frontier.is_remote:  # a file is slow only where the machine is, and more leases cost then
+            self._pool.note_answer(time.monotonic() - asked, full=len(batch.leases) >= room)
         if batch.voids_numbers:
             self.site.candidates.forget()
         if batch.interruption:

@@ -67,6 +67,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     """
 
     is_shared: bool = False
+    is_remote: bool = False
 
     def __init__(
         self,

@@ -23,6 +23,9 @@ class Runs(Reads, Protocol):
     clock: Callable[[], float]
     """Seconds since the epoch, the same for all members."""
 
+    is_remote: bool
+    """Whether the state is kept by a server, whose answers take a while."""
+
     @property
     def name(self) -> str:
         """The name of this member: HOST:PID."""

@@ -41,6 +41,8 @@ class PostgresFrontier(DatabaseFrontier):
     `clock`: seconds since the epoch; the database's own unless a test has another.
     """
 
+    is_remote = True
+
     def __init__(  # noqa: PLR0913 - by name; `app.state` has the settings
         self,
         state: str,
