@@ -35,7 +35,7 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 3860,
-    "model": 1835,
+    "model": 1840,
     "errors": 200,
     "settings": 1545,
     "ports": 995,

@@ -11,14 +11,13 @@ from crawler.frontier.database import Database
 from crawler.frontier.rows import of
 from crawler.frontier.schema import VERSION_OF
 from crawler.model.reasons import Source
-from crawler.model.survey import Build, DateEvidence, Doubts, Evidence, NewBlock
+from crawler.model.survey import LATELY, Build, DateEvidence, Doubts, Evidence, NewBlock
 from crawler.parse.extract import BYTES, WORDING_DIGITS
 from crawler.rules.noise import HEAD, LastChange
 from crawler.rules.record import DAY, LISTED, SETTLED, Datable, Distrust
 
 _LISTED: Final = f"u.run = :run AND u.state = {SETTLED} AND u.outcome = '{LISTED}'"
 
-WEEK: Final = 7 * DAY
 
 # See `parse.extract.wording`.
 _WORDING, _PUBLISHED_WORDING, _DATED_WORDING = (
@@ -42,7 +41,7 @@ SELECT h.origin, count(u.header), count(*) FILTER (WHERE u.fresh),
     count(*) FILTER (WHERE u.version <> u.published_content),
     count(*) FILTER (WHERE {_WORDING} <> {_PUBLISHED_WORDING}),
     count({_BOUND}), count(*) FILTER (WHERE {_BOUND}),
-    count(*) FILTER (WHERE u.header > u.settled - {WEEK} AND coalesce({_DISAGREES}, true)),
+    count(*) FILTER (WHERE u.header > u.settled - {LATELY} AND coalesce({_DISAGREES}, true)),
     count(CASE WHEN {_WORDING} = {_DATED_WORDING} AND u.stated IS NOT NULL THEN u.dated_stated END),
     count(*) FILTER (WHERE {_WORDING} = {_DATED_WORDING} AND {_RESTATED}),
     count(*) FILTER (WHERE {_WORDING} <> {_PUBLISHED_WORDING} AND NOT {_RESTATED}),

@@ -9,6 +9,9 @@ from msgspec import Struct, field
 from crawler.parse.url import Url
 
 LONG_AGO: Final = 5_184_000  # seconds, 60 days: a build is followed by another one within that time
+# Seconds, 3 days: what is built each night, or with each change, was built within that time; what has stood
+# for longer is a release, until its date moves while its content does not.
+LATELY: Final = 259_200
 
 
 class Evidence(Struct, frozen=True):
@@ -24,7 +27,7 @@ class Evidence(Struct, frozen=True):
     reworded: int = 0  # of `changed`: in more than links
     announced: int = 0  # with a date in a sitemap of the site, and another one to compare it with
     too_new: int = 0  # of `announced`: the content is known to be older
-    recent: int = 0  # of `dated`: the header is of the last week, and the page does not state the same
+    recent: int = 0  # of `dated`: the header is not older than `LATELY`, and the page does not state the same
     stating: int = 0  # with the same content as in an earlier run, and a date that they state
     restated: int = 0  # of `stating`: another one than before
     stale: int = 0  # of `reworded`: they state the date that they stated before

@@ -22,7 +22,7 @@ from crawler.model.reasons import Cause
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import PublicationRow
 from crawler.model.settlement import Settlement, Verdict
-from crawler.model.survey import Build, Evidence
+from crawler.model.survey import LATELY, Build, Evidence
 from crawler.model.visit import Visit
 from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url
@@ -231,6 +231,26 @@ def test_dates_within_one_window_are_a_build(
     found = Build(SITE, dated, 0, 600, within, stating, older)
     assert (lastmod.why_build(found) is not None) is unreliable
     assert (lastmod.build_note(found) is not None) is noted
+
+
+@pytest.mark.parametrize(
+    ("age", "within", "agreeing", "is_believed"),
+    [
+        (0, 40, 0, False),
+        (LATELY - 1, 40, 0, False),
+        (LATELY, 40, 0, True),
+        (10 * LATELY, 40, 0, True),
+        (0, 9, 0, True),
+        (0, 10, 0, False),
+        (0, 40, 20, False),
+        (0, 40, 21, True),
+    ],
+)
+def test_a_build_is_believed_once_it_has_stood(
+    age: int, within: int, agreeing: int, is_believed: bool
+) -> None:
+    found = Build(SITE, within, 0, 600, within, agreeing, 0, agreeing, age)
+    assert (lastmod.why_build(found) is None) is is_believed
 
 
 @given(st.lists(st.integers(0, 3_000), max_size=60))
