@@ -186,6 +186,19 @@ async def test_state_is_created_upgraded_and_dropped(run: Run) -> None:
     assert "There is no crawl shop.example.com_8443" in err
 
 
+async def test_state_says_what_it_did_as_json(run: Run) -> None:
+    place, name = database(new_state()), "blog.example.com"
+    last = ("--state", place, "--format", "json")
+    said = [
+        json.loads(run("state", *words, *last)[1])
+        for words in (("init", name), ("init", name), ("upgrade", name))
+    ]
+    assert said == [{"name": name, "created": True}, {"name": name, "created": False}, {"upgraded": [name]}]
+    dropped = json.loads(run("state", "drop", name, *last)[1])
+    assert dropped.pop("bytes") > 0
+    assert dropped == {"name": name}
+
+
 async def test_crawl_with_members_at_work_is_not_dropped(state: str, run: Run) -> None:
     code, _, err = run("state", "drop", "--state", state)
     assert code == 9
