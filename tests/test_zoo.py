@@ -16,13 +16,21 @@ from benchmarks.zoo.measure import measure
 from benchmarks.zoo.site import Request, Site, linked
 
 ROOT = Path(__file__).parent.parent
-REPEATS, ENDLESS = "lists repeats", "asks too often"
+REPEATS, ENDLESS, UNSTEADY = (
+    "lists repeats",
+    "asks too often",
+    "depends on what was fetched when a folder is asked",
+)
 NOT_YET = {
     "path-info": REPEATS,
     "languages": REPEATS,
     "tag-combinations": REPEATS,
     "posted-echoes": ENDLESS,
     "facet-paths": ENDLESS,
+    "error-folder": UNSTEADY,
+    "matrix": UNSTEADY,
+    "no-cache": UNSTEADY,
+    "session-word": UNSTEADY,
 }
 
 
