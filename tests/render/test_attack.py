@@ -4,12 +4,14 @@ One listens where the page aims at, one takes the place of the proxy that the br
 the interception of requests. The page notes every attempt as a link, so that the crawl shows that it was made.
 """
 
+import contextlib
 import re
 import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 from playwright.async_api import async_playwright
 
@@ -113,13 +115,17 @@ class Canary:
                     self.heard.append(self._socket.recv(1000))
                     continue
                 caller, _ = self._socket.accept()
-                self.heard.append(b"connected")
-                caller.settimeout(2)
-                self.heard[-1] = caller.recv(200)
-                caller.close()
             except OSError:
                 if self._socket.fileno() < 0:
                     return
+            else:  # each in its own thread: a browser opens connections ahead, and says nothing on them
+                threading.Thread(target=self._hear, args=(caller,), daemon=True).start()
+
+    def _hear(self, caller: socket.socket) -> None:
+        with caller, contextlib.suppress(OSError):
+            caller.settimeout(2)
+            self.heard.append(b"connected")
+            self.heard.append(caller.recv(200))
 
     def close(self) -> None:
         self._socket.close()
@@ -214,15 +220,21 @@ async def test_a_page_cannot_navigate_to_anybody(
 async def test_canaries_hear_same_page_in_browser_that_nobody_holds(
     canaries: dict[str, Canary], browser: str
 ) -> None:
-    """The control: without our measures most attempts reach somebody."""
+    """The control: without our measures most attempts reach somebody, however busy the machine is."""
+    expected = {"/fetch", "/no-cors", "/beacon", "/websocket", "/redirected", "/worker", "/image"}
+
+    def heard() -> set[str]:
+        requests = (part for part in canaries["aim"].heard if part.startswith((b"GET", b"POST")))
+        return {request.split(b" ")[1].decode() for request in requests}
+
     with hostile(canaries).serve() as origin:
         async with async_playwright() as playwright:
             process = await playwright.chromium.launch(executable_path=browser, chromium_sandbox=False)
             page = await process.new_page()
-            await page.goto(f"{origin}/", wait_until="commit")
-            await page.wait_for_timeout(1_500)
+            with anyio.move_on_after(60):
+                # The form leads away from the page, sometimes before all was asked.
+                while not expected <= heard():
+                    await page.goto(f"{origin}/", wait_until="commit")
+                    await page.wait_for_timeout(1_000)
             await process.close()
-    heard = {
-        part.split(b" ")[1].decode() for part in canaries["aim"].heard if part.startswith((b"GET", b"POST"))
-    }
-    assert {"/fetch", "/no-cors", "/beacon", "/websocket", "/redirected", "/worker", "/image"} <= heard
+    assert expected <= heard()
