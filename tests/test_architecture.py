@@ -44,7 +44,7 @@ BUDGETS = {
     "fetch": 3650,
     "frontier": 8290,
     "sitemap": 4580,
-    "engine": 3040,
+    "engine": 3065,
     "workers": 1450,
     "app": 4770,
     "cli": 5680,

@@ -11,7 +11,7 @@ from crawler.frontier.database import Database
 from crawler.frontier.rows import of
 from crawler.frontier.schema import VERSION_OF
 from crawler.model.reasons import Source
-from crawler.model.survey import LATELY, Build, DateEvidence, Doubts, Evidence, NewBlock
+from crawler.model.survey import LATELY, Build, DatesSeen, Doubts, Evidence, NewBlock
 from crawler.parse.extract import BYTES, WORDING_DIGITS
 from crawler.rules.noise import HEAD, LastChange
 from crawler.rules.record import DAY, LISTED, SETTLED, Datable, Distrust
@@ -133,7 +133,7 @@ UPDATE page SET lastmod = r.lastmod, source = r.source FROM @rows(id, lastmod, s
 """
 
 
-def evidence(db: Database, window: int, older: int, least: int) -> DateEvidence:
+def evidence(db: Database, window: int, older: int, least: int) -> DatesSeen:
     """See `ports.reads.DateEvidence`."""
     counts = db.all(EVIDENCE, {"run": db.run, "older": older})
     given = {"run": db.run, "window": window, "older": older}
@@ -143,7 +143,7 @@ def evidence(db: Database, window: int, older: int, least: int) -> DateEvidence:
     )
     origins = [Evidence(origin, *map(int, numbers)) for origin, *numbers in counts]
     blocks = [NewBlock(*row) for row in db.all(BLOCKS, {"run": db.run, "least": least})]
-    return DateEvidence(origins, headers, sitemaps, stated, blocks)
+    return DatesSeen(origins, headers, sitemaps, stated, blocks)
 
 
 def is_read_anew(db: Database) -> bool:

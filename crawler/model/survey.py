@@ -57,7 +57,7 @@ class NewBlock(NamedTuple):
     pages: int
 
 
-class DateEvidence(NamedTuple):
+class DatesSeen(NamedTuple):
     """What all pages of a run tell about their dates."""
 
     origins: Sequence[Evidence]

@@ -211,7 +211,7 @@ class CopyOfSeed(Query[SeedCopy | None], frozen=True):
     seed: Seed
 
 
-class DateEvidence(Query[survey.DateEvidence], frozen=True):
+class DateEvidence(Query[survey.DatesSeen], frozen=True):
     """For each origin, whether its dates are reliable, and the largest build by each source of dates.
 
     That is the `window` seconds with most dates of listed pages. A page states an older date if that is more

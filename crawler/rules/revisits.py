@@ -61,7 +61,7 @@ class Version(NamedTuple):
         return self.digest != now.digest and (header is None or header != self.header)
 
 
-class History(NamedTuple):
+class VisitHistory(NamedTuple):
     """What is known of when a page changed."""
 
     is_urgent: bool  # a published page that fails, or of which nothing is known that can be relied on
@@ -90,7 +90,7 @@ class History(NamedTuple):
 
 
 class Revisit(NamedTuple):
-    """A known page that may be visited; the last fields are its `History`."""
+    """A known page that may be visited; the last fields are its `VisitHistory`."""
 
     id: int
     url: Url
@@ -105,9 +105,9 @@ class Revisit(NamedTuple):
     found: int = 0  # how many URLs were found on it first
 
     @property
-    def history(self) -> History:
+    def history(self) -> VisitHistory:
         """Equal for pages between which nothing chooses."""
-        return History(self.is_urgent, self.visits, self.changes, self.first, self.last, self.visited)
+        return VisitHistory(self.is_urgent, self.visits, self.changes, self.first, self.last, self.visited)
 
 
 HISTORY: Final = slice(4, 10)
@@ -126,13 +126,13 @@ def chosen(pages: Iterable[tuple[Any, ...]], now: float, max_age: float, most: i
         alike[page[HISTORY]].append(page)
     changes, days = FIRST_SITE_RATE
     for known, group in alike.items():
-        history = History._make(known)
+        history = VisitHistory._make(known)
         changes += history.changes * len(group)
         days += history.watched * len(group)
     site = changes / days * DRAWN
 
     def place(known: tuple[Any, ...]) -> tuple[int, float, int, tuple[Any, ...]]:
-        history = History._make(known)
+        history = VisitHistory._make(known)
         age = history.days(now)
         if history.is_urgent or age * DAY * HOUR >= max_age:
             return 1 - bool(history.is_urgent), -age, history.visited, known

@@ -6,11 +6,11 @@ only if this run is published: a refused or abandoned run changes no dates.
 """
 
 import logging
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from crawler.model.note import BUILDS, DATE_NOTES, STATED_SINCE, UNRELIABLE
 from crawler.model.reasons import Source
-from crawler.model.survey import DateEvidence, Doubts, Evidence, NewBlock
+from crawler.model.survey import Build, DatesSeen, Doubts, Evidence, NewBlock
 from crawler.ports import History, reads
 from crawler.rules import lastmod
 
@@ -22,69 +22,98 @@ async def date(history: History, sources: Sequence[Source]) -> None:
     found = await history.read(
         reads.DateEvidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD, lastmod.LEAST_COMPARED)
     )
-    before = await history.recall(UNRELIABLE, published=True)
-    is_anew = await history.read(reads.IsReadAnew())
-    origins = {it.origin: it for it in found.origins}
-    blocks = _blocks(found)
-    shared = {origin: sum(block.pages for block in some) for origin, some in blocks.items()}
-    changing = _whys(
-        (it.origin, lastmod.unusable_changes(it, shared[it.origin], is_read_anew=is_anew))
-        for it in found.origins
+    site = _SiteDates(
+        found,
+        unreliable_before=await history.recall(UNRELIABLE, published=True),
+        builds_before=await history.recall(BUILDS, published=True),
+        stated_before=await history.recall(STATED_SINCE, published=True),
+        is_read_anew=await history.read(reads.IsReadAnew()),
     )
-    by_build = _whys((build.origin, lastmod.why_build(build)) for build in found.headers)
-    at_once = [
-        build
-        for build in found.headers
-        if lastmod.is_built_lately(build)
-        or (build.origin in changing and lastmod.is_of_change(build, origins[build.origin]))
-    ]
-    unreliable = by_build | _whys(
-        (it.origin, lastmod.why_unreliable(it, before.get(it.origin))) for it in found.origins
-    )
-    stated_builds = {build.origin: build for build in found.stated}
-    stated = _whys((it.origin, lastmod.why_stated(it, stated_builds.get(it.origin))) for it in found.origins)
-    sitemaps = _whys((it.origin, lastmod.why_sitemap(it, origins[it.origin])) for it in found.sitemaps)
-    linking = tuple(it for it, seen in origins.items() if it not in changing and lastmod.is_navigation(seen))
-    windows = lastmod.remembered_builds(
-        await history.recall(BUILDS, published=True),
-        [build for build in found.headers if build.origin in by_build or build in at_once],
-    )
-    since = _stated_since(await history.recall(STATED_SINCE, published=True), found.origins, changing)
-    stale = tuple(origin for origin, counts in since.items() if lastmod.is_stale(*counts))
-    trusted = [build for build in found.headers if build.origin not in unreliable]
-    notes = [note for build in trusted if (note := lastmod.build_note(build))]
-    notes = notes if Source.HEADER in sources else []
-    notes += [
-        f"content changes on {origin} are not used as dates in this run: {why}"
-        for origin, why in changing.items()
-    ]
-    if Source.SITEMAP in sources:
-        notes += [f"dates in the sitemap of {origin} are not used: {why}" for origin, why in sitemaps.items()]
-    if Source.PAGE in sources:
-        notes += [f"dates that pages of {origin} state are not used: {why}" for origin, why in stated.items()]
-    for origin, why in unreliable.items():
+    notes = list(site.notes(sources))
+    for origin, why in site.unreliable.items():
         log.warning("Last-Modified is not trusted", extra={"fields": {"origin": origin, "because": why}})
     for note in notes:
         log.warning(note, extra={"event": "note on dates", "fields": {"note": note}})
-    await history.date(
-        sources,
-        Doubts(
-            unreliable=tuple(unreliable),
-            changing=tuple(changing),
-            builds=tuple((origin, *window) for origin, some in windows.items() for window in some),
-            linking=linking,
-            sitemaps=tuple(sitemaps),
-            stated=tuple(stated),
-            stale=stale,
-            noisy=tuple(it.origin for it in found.origins if it.noisy >= lastmod.LEAST_COMPARED),
-            unseen=tuple(it.origin for it in found.origins if 2 * (it.noisy + shared[it.origin]) > it.known),
-            blocks=tuple((block.origin, block.new) for some in blocks.values() for block in some),
-        ),
-    )
-    await history.remember(UNRELIABLE, unreliable)
-    await history.remember(BUILDS, windows)
-    await history.remember(STATED_SINCE, since)
+    await history.date(sources, site.doubts())
+    await history.remember(UNRELIABLE, site.unreliable)
+    await history.remember(BUILDS, site.builds)
+    await history.remember(STATED_SINCE, site.stated_since)
     await history.remember(DATE_NOTES, notes)
+
+
+class _SiteDates:
+    """What all pages of a site say of its dates: a reason by origin for what is not used."""
+
+    def __init__(
+        self,
+        found: DatesSeen,
+        *,
+        unreliable_before: Mapping[str, str],
+        builds_before: lastmod.BuildWindows,
+        stated_before: Mapping[str, tuple[int, int]],
+        is_read_anew: bool,
+    ) -> None:
+        self._found = found
+        self._origins = {it.origin: it for it in found.origins}
+        self._blocks = _blocks(found)
+        self._shared = {origin: sum(block.pages for block in some) for origin, some in self._blocks.items()}
+        self.changing = _whys(
+            (it.origin, lastmod.unusable_changes(it, self._shared[it.origin], is_read_anew=is_read_anew))
+            for it in found.origins
+        )
+        by_build = _whys((build.origin, lastmod.why_build(build)) for build in found.headers)
+        self.unreliable = by_build | _whys(
+            (it.origin, lastmod.why_unreliable(it, unreliable_before.get(it.origin))) for it in found.origins
+        )
+        stated = {build.origin: build for build in found.stated}
+        self.stated = _whys(
+            (it.origin, lastmod.why_stated(it, stated.get(it.origin))) for it in found.origins
+        )
+        self.sitemaps = _whys(
+            (it.origin, lastmod.why_sitemap(it, self._origins[it.origin])) for it in found.sitemaps
+        )
+        self.builds = lastmod.remembered_builds(
+            builds_before,
+            [build for build in found.headers if build.origin in by_build or self._is_at_once(build)],
+        )
+        self.stated_since = _stated_since(stated_before, found.origins, self.changing)
+
+    def _is_at_once(self, build: Build) -> bool:
+        """Whether the headers of a build are distrusted, though the origin's others are not."""
+        is_change = build.origin in self.changing and lastmod.is_of_change(build, self._origins[build.origin])
+        return is_change or lastmod.is_built_lately(build)
+
+    def notes(self, sources: Sequence[Source]) -> Iterator[str]:
+        """What a user should know of the dates, for the `sources` that are used."""
+        if Source.HEADER in sources:
+            trusted = (build for build in self._found.headers if build.origin not in self.unreliable)
+            yield from filter(None, map(lastmod.build_note, trusted))
+        for origin, why in self.changing.items():
+            yield f"content changes on {origin} are not used as dates in this run: {why}"
+        if Source.SITEMAP in sources:
+            for origin, why in self.sitemaps.items():
+                yield f"dates in the sitemap of {origin} are not used: {why}"
+        if Source.PAGE in sources:
+            for origin, why in self.stated.items():
+                yield f"dates that pages of {origin} state are not used: {why}"
+
+    def doubts(self) -> Doubts:
+        """What is not used, as the frontier takes it."""
+        origins, shared = self._found.origins, self._shared
+        return Doubts(
+            unreliable=tuple(self.unreliable),
+            changing=tuple(self.changing),
+            builds=tuple((origin, *window) for origin, some in self.builds.items() for window in some),
+            linking=tuple(
+                it.origin for it in origins if it.origin not in self.changing and lastmod.is_navigation(it)
+            ),
+            sitemaps=tuple(self.sitemaps),
+            stated=tuple(self.stated),
+            stale=tuple(origin for origin, counts in self.stated_since.items() if lastmod.is_stale(*counts)),
+            noisy=tuple(it.origin for it in origins if it.noisy >= lastmod.LEAST_COMPARED),
+            unseen=tuple(it.origin for it in origins if 2 * (it.noisy + shared[it.origin]) > it.known),
+            blocks=tuple((block.origin, block.new) for some in self._blocks.values() for block in some),
+        )
 
 
 def _whys(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:
@@ -92,7 +121,7 @@ def _whys(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     return {origin: why for origin, why in found if why}
 
 
-def _blocks(found: DateEvidence) -> Mapping[str, Sequence[NewBlock]]:
+def _blocks(found: DatesSeen) -> Mapping[str, Sequence[NewBlock]]:
     """By origin: the blocks that changed on many pages at once."""
     return {
         it.origin: lastmod.blocks_at_once(it, (one for one in found.blocks if one.origin == it.origin))
