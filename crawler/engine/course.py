@@ -63,6 +63,8 @@ class Course:
     interruption: Interruption | None = field(init=False, default=None)
     # No more pages responded than when the run last ended unfinished.
     is_stalled: bool = field(init=False, default=False)
+    # A limit was reached, and what was not visited stays as it is.
+    is_cut_short: bool = field(init=False, default=False)
     _entered: float = field(init=False, default=0.0)
     _deadline: float = field(init=False, default=float("inf"))
 

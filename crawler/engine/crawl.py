@@ -78,8 +78,6 @@ class Crawl:
     course: Course = field(init=False)
     # Of the run, if another member ended it.
     exit: Exit | None = field(init=False, default=None)
-    # A limit was reached, and what was not visited stays as it is.
-    _is_cut_short: bool = field(init=False, default=False)
     _visits: Visits = field(init=False)
     _pool: Pool = field(init=False)
     _outages: Outages = field(init=False)
@@ -115,7 +113,7 @@ class Crawl:
                 await self._return_leases()
                 await self._drive(self.STEPS.keys() - VISITING)
         interruption = self.course.interruption
-        if interruption is None or self._is_cut_short or self.course.previous is Phase.FINISHING:
+        if interruption is None or self.course.is_cut_short or self.course.previous is Phase.FINISHING:
             return Ending.COMPLETE
         return ENDINGS[interruption.reason]
 
@@ -235,7 +233,7 @@ class Crawl:
         interruption = self.course.interruption
         if interruption and interruption.reason.is_limit and await self.frontier.close_early():
             await self._leader.finish()
-            self._is_cut_short = True
+            self.course.is_cut_short = True
             return Event.DONE
         if not self._has_ending(StopReason.ASKED):
             self.course.is_stalled = not await self._leader.has_progressed()
