@@ -76,6 +76,14 @@ class Dialect(ABC):
         """A join with the elements of an array: `j.value`."""
 
     @abstractmethod
+    def each_json(self, array: str) -> str:
+        """The same for a text that is a JSON array."""
+
+    @abstractmethod
+    def json_size(self, array: str) -> str:
+        """The number of elements of such an array."""
+
+    @abstractmethod
     def size(self, array: str) -> str:
         """The number of elements of an array; 0 for NULL."""
 

@@ -75,6 +75,14 @@ class PostgresDialect(Dialect):
         """See `Dialect.each`."""
         return f"CROSS JOIN LATERAL unnest({array}) WITH ORDINALITY AS j (value, place)"
 
+    def each_json(self, array: str) -> str:
+        """See `Dialect.each_json`."""
+        return f"CROSS JOIN LATERAL json_array_elements({array}::json) AS j"
+
+    def json_size(self, array: str) -> str:
+        """See `Dialect.json_size`."""
+        return f"json_array_length({array}::json)"
+
     def size(self, array: str) -> str:
         """See `Dialect.size`."""
         return f"coalesce(cardinality({array}), 0)"

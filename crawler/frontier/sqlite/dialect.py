@@ -54,6 +54,14 @@ class SqliteDialect(Dialect):
         """See `Dialect.each`."""
         return f"CROSS JOIN json_each({array}) AS j"
 
+    def each_json(self, array: str) -> str:
+        """See `Dialect.each_json`."""
+        return self.each(array)
+
+    def json_size(self, array: str) -> str:
+        """See `Dialect.json_size`."""
+        return f"json_array_length({array})"
+
     def size(self, array: str) -> str:
         """See `Dialect.size`."""
         return f"coalesce(json_array_length({array}), 0)"
