@@ -9,8 +9,10 @@ from pathlib import Path
 from crawler.cli.options import HEADINGS
 from crawler.parse.normalise import TRACKING
 from crawler.settings.option import Setting
-from crawler.settings.page_rules import KEYS, PageRule
+from crawler.settings.page_rules import KEYS as RULE_KEYS
+from crawler.settings.page_rules import PageRule
 from crawler.settings.sections import keys
+from crawler.settings.sitemap_sections import KEYS as SECTION_KEYS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,11 +46,19 @@ Sizes are bytes, or `10MB`, `512KiB`; times are seconds, or `30m`, `2h`; shares 
 A pattern is a glob on all of path and query (`/blog/*`), or `re:` and a regex to search (`re:\\.pdf$`).
 """
 
+TABLE_KEYS = {"rule": RULE_KEYS, "section": SECTION_KEYS}
+
 RULES = """\
-Each `[[rule]]` is a table of its own in the TOML file; the first one that matches a page applies.
-There is no flag; the environment variable `SITEMAP_CRAWLER_RULE` takes a JSON array of objects.
+There is no flag; `SITEMAP_CRAWLER_RULE` takes a JSON array.
 [how-to.md](how-to.md#treat-pages-by-pattern) has examples.
 """
+
+SECTIONS = """\
+There is no flag; `SITEMAP_CRAWLER_SECTION` takes a JSON array.
+[how-to.md](how-to.md#split-the-sitemap-by-section) has an example.
+"""
+
+AFTER = {"rule": RULES, "section": SECTIONS}
 
 TRACKED = """\
 ## Tracking parameters
@@ -74,7 +84,10 @@ def example() -> str:
 
 def _tables(key: Setting) -> str:
     """Commented as a whole: a table without its keys would be wrong."""
-    rows = [f"\n# {text}\n# {name} = {json.dumps(sample)}\n" for name, (_, sample, text) in KEYS.items()]
+    rows = [
+        f"\n# {text}\n# {name} = {json.dumps(sample)}\n"
+        for name, (_, sample, text) in TABLE_KEYS[key.name].items()
+    ]
     return f"\n# {key.heading} # {HEADINGS[key.section]}: {key.option.help}; repeatable\n{''.join(rows)}"
 
 
@@ -141,8 +154,9 @@ def reference() -> str:
             section = key.section
             lines.append(f"\n## {HEADINGS[section]} · `{key.heading}`\n\n{COLUMNS}")
         if key.option.kind.tables:
-            lines += [f"| `{name}` | {_default_of(name)} | {text} |\n" for name, (_, _, text) in KEYS.items()]
-            lines.append(f"\n{RULES}")
+            rows = TABLE_KEYS[key.name].items()
+            lines += [f"| `{name}` | {_default_of(name)} | {text} |\n" for name, (_, _, text) in rows]
+            lines.append(f"\n{AFTER[key.name]}")
             continue
         lines.append(f"| `{_flag(key)}` | {_default(key)} | {_what(key)} |\n")
     names = " ".join(f"`{name}`" for name in sorted(TRACKING))
@@ -151,7 +165,7 @@ def reference() -> str:
 
 
 def _default_of(name: str) -> str:
-    default = getattr(PageRule(""), name)
+    default = getattr(PageRule(""), name, None)
     return "none" if default in (None, "") else f"`{json.dumps(default)}`"
 
 

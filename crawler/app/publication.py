@@ -18,7 +18,7 @@ from crawler.parse.url import Url
 from crawler.ports import Frontier, History, Record, Runs, reads
 from crawler.rules.incomplete_site import Landing, SiteDoubts, doubts
 from crawler.rules.page_rules import PageRules
-from crawler.settings.sections import DEFAULTS, Settings
+from crawler.settings.sections import DEFAULTS, HTML, Settings
 from crawler.sitemap.publish.difference import LONGEST_SHOWN
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.identity import SitemapIdentity
@@ -84,7 +84,8 @@ async def in_published_order(
     """The entries as these settings want them, sorted by published URL."""
     rules = PageRules(settings.rules.rule)
     for first, below in base.ranges():
-        entries = _by_rules(frontier.stream(reads.ListedEntries(first, below)), rules)
+        listed = reads.ListedEntries(first, below, titled=settings.output.format == HTML)
+        entries = _by_rules(frontier.stream(listed), rules)
         for feature in writing(settings):
             entries = feature.extended(frontier, settings, entries)
         async for chunk in entries:

@@ -18,7 +18,7 @@ from crawler.settings.sections import DEFAULTS, Http, Scope, Settings, keys
 from crawler.sitemap.publish.identity import SitemapIdentity
 
 AGREED: Final = frozenset({
-    "scope", "urls", "verdicts", "output", "dates", "rules", "guard",
+    "scope", "urls", "verdicts", "split", "output", "dates", "rules", "guard",
     "check-external", "rate", "ignore-robots", "user-agent", "fail-on", "keep-runs", "render", *AVERTED,
 })  # fmt: skip
 """Sections and settings that all members of a run must have alike."""

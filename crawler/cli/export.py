@@ -20,8 +20,9 @@ from crawler.settings.sections import Settings
 from crawler.sitemap.publish.publish import CrawlToPublish, publish
 
 OF_THE_RUN: Final = frozenset({
-    "changefreq", "priority", "hreflang", "images", "rule", "format", "gzip", "stylesheet", "file-mode",
-    "max-urls", "max-bytes", "min-urls", "max-shrink", "max-removed", "max-failed", "max-verdict-change",
+    "changefreq", "priority", "hreflang", "images", "rule", "section", "format", "gzip", "stylesheet",
+    "file-mode", "max-urls", "max-bytes", "min-urls", "max-shrink", "max-removed", "max-failed",
+    "max-verdict-change",
 })  # fmt: skip
 """Settings of the newest run that apply unless others are given: what is written, and when not."""
 

@@ -26,9 +26,9 @@ NEEDS: Final = (
     Need(("strip_param", "keep_param"), "drop_query", lambda s: not s.urls.drop_query, "with --drop-query"),
     Need(("max_depth",), "list_only", lambda s: not s.scope.list_only, "with --list-only"),
     Need(("browser",), "render", lambda s: s.render.render != "off", "without --render auto or always"),
-    Need(("changefreq", "priority"), "format", lambda s: s.output.format == "xml",
+    Need(("changefreq", "priority"), "format", lambda s: s.output.form == "xml",
          "with --format txt or jsonl"),
-    Need(("hreflang", "images"), "format", lambda s: s.output.format == "xml",
+    Need(("hreflang", "images"), "format", lambda s: s.output.form == "xml",
          "with --format txt or jsonl", unless="render"),  # a crawl reports on them
     Need(("gzip", "file_mode", "publish_command"), "output", lambda s: s.output.output != "-",
          "with --output -"),

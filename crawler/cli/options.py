@@ -22,6 +22,7 @@ HEADINGS: Final = {
     "render": "Pages made by scripts",
     "dates": "Dates",
     "rules": "Rules by pattern",
+    "split": "Files by section",
     "output": "Output",
     "guard": "Guard",
     "submit": "Submission",

@@ -172,7 +172,8 @@ WHERE u.run = :run AND u.state = {SETTLED} AND u.url < :below
 )
 SUSPECT_ROWS: Final = Stream(SUSPECTS, "u.id")
 ENTRIES: Final = Stream(
-    f"SELECT u.url, u.lastmod, u.source FROM known AS u WHERE u.url < :below AND {OF_SITEMAP}"
+    "SELECT u.url, u.lastmod, u.source, CASE WHEN CAST(:titled AS boolean) THEN u.title END FROM known AS u "
+    f"WHERE u.url < :below AND {OF_SITEMAP}"
 )
 KNOWN_HERE: Final = Stream(
     "SELECT u.url FROM known AS u WHERE u.run = :run AND u.outcome IS DISTINCT FROM 'unlisted:offsite'"
@@ -263,10 +264,10 @@ def suspect(row: tuple[Any, ...]) -> PageRow:
 
 
 def entry(row: tuple[Any, ...]) -> Entry:
-    """A row of a URL, its date and the source of that."""
-    url, at, source = row
+    """A row of a URL, its date and the source of that, and the title of the page, if it was asked for."""
+    url, at, source, title = row
     is_day = at is not None and at % DAY == 0 and source in _BY_SITE
-    return Entry(Url(url), moment(at), is_day=is_day)
+    return Entry(Url(url), moment(at), is_day=is_day, title=title)
 
 
 def ledger_row(row: tuple[Any, ...]) -> LedgerRow:

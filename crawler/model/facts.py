@@ -110,3 +110,4 @@ class Entry(NamedTuple):
     lastmod: datetime | None = None
     extras: Extras | None = None
     is_day: bool = False  # the page or a sitemap states a day without a time, read as midnight UTC
+    title: str | None = None  # of the page, if it was asked for

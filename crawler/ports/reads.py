@@ -256,6 +256,7 @@ class ListedEntries(RowKind[Entry], frozen=True):
 
     first: str = ""
     below: str = ABOVE_ALL
+    titled: bool = False
 
 
 class AllUrls(RowKind[Url], frozen=True):

@@ -108,6 +108,12 @@ class Known(Struct, frozen=True):
         return next((run for run in reversed(self.runs) if run.publication), None)
 
     @property
+    def sitemap_page(self) -> str:
+        """The URL of the sitemap's page for people; empty if this run published none."""
+        has_page = ("format", "html") in self.settings and self.run.publication
+        return f"{self.name.rstrip('/')}/sitemap.html" if has_page else ""
+
+    @property
     def is_copy(self) -> bool:
         """Whether a copy of the published site was crawled."""
         return self.name != self.site

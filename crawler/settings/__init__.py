@@ -14,12 +14,15 @@ from crawler.settings.sections import (
     Rules,
     Scope,
     Settings,
+    Split,
     State,
     Urls,
     Verdicts,
 )
+from crawler.settings.sitemap_sections import SitemapSection
 
 __all__ = [
     "Dates", "External", "Guard", "Http", "Log", "Output", "Pace", "PageRule", "Render", "Report", "Rules",
-    "Scope", "Settings", "State", "Submit", "Urls", "Verdicts", "checked", "resolve",
+    "Scope", "Settings", "SitemapSection", "Split", "State", "Submit", "Urls", "Verdicts", "checked",
+    "resolve",
 ]  # fmt: skip

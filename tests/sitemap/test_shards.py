@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
-from crawler.sitemap.write.shards import SMALL_LEAF, FileLimits, Leaf, Shard, Shards
+from crawler.sitemap.write.shards import SMALL_LEAF, FileLimits, Leaf, OldFiles, Shard, Shards
 from crawler.sitemap.write.writer import Part, Style, Writer
 
 MOST = 16
@@ -20,7 +20,7 @@ Files = dict[int, list[str]]
 def publish(
     urls: Iterable[str], old: Sequence[Shard] = (), most: int = MOST, taken: Collection[int] = ()
 ) -> list[Leaf]:
-    shards = Shards(old, FileLimits(most, 1_000_000), bytes.decode, taken)
+    shards = Shards(OldFiles(old, taken), FileLimits(most, 1_000_000), bytes.decode)
     leaves = [leaf for url in sorted(urls) for leaf in shards.add(url, url.encode())]
     return [*leaves, *shards.finish()]
 
@@ -126,9 +126,8 @@ def test_unchanged_file_keeps_its_bytes_and_its_line_in_index() -> None:
     urls = numbered(*range(0, 96, 2))
 
     def write(folder: Path, found: Iterable[str], old: Sequence[Part] = ()) -> list[Part]:
-        writer = Writer(
-            folder, "https://e.com", Style(max_urls=MOST, gzip=False), [p.shard for p in old if p.shard]
-        )
+        files = {"": OldFiles([part.shard for part in old if part.shard])}
+        writer = Writer(folder, "https://e.com", Style(max_urls=MOST, gzip=False), files)
         writer.add([Entry(Url(f"https://e.com/{url}")) for url in sorted(found)])
         return writer.finish()
 
@@ -157,7 +156,7 @@ def test_lines_of_any_size_stay_below_the_limits(lines: list[tuple[int, int]], f
     """Lines with images may be thousands of times as long as others: half of the lines may be nearly all bytes."""
     limits = FileLimits(MOST, 50)
     old = [Shard(number, f"{first:05}") for number, first in enumerate(sorted({*firsts}), 1)]
-    shards = Shards(old, limits, lambda line: line.decode()[:5])
+    shards = Shards(OldFiles(old), limits, lambda line: line.decode()[:5])
     sizes = {f"{number:05}": size for number, size in lines}
     leaves = [leaf for url in sorted(sizes) for leaf in shards.add(url, url.encode() + b"." * sizes[url])]
     leaves += shards.finish()

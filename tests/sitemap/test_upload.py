@@ -125,6 +125,22 @@ async def put(numbers: Iterable[int] = range(3), **chosen: Any) -> Published:
 # -- what is put -----------------------------------------------------------------------------------------------
 
 
+async def test_pages_for_people_are_put_and_those_of_others_stay(bucket: Bucket) -> None:
+    await put(range(1_001), format="html", max_urls=50_000)
+    pages = ["sitemap-00001.html", "sitemap-00002.html", "sitemap.html"]
+    assert list(bucket) == ["manifest.json", *pages, "sitemap.xml.gz"]
+    assert bucket.attributes("sitemap.html") == {"Content-Type": "text/html; charset=utf-8"}
+    before = bucket.etags()
+    assert all(file.unchanged for file in (await put(range(1_001), format="html", max_urls=50_000)).files)
+    assert {name: before[name] for name in pages} == {name: bucket.etags()[name] for name in pages}
+    await put(range(1_001), max_urls=50_000)
+    assert list(bucket) == ["manifest.json", "sitemap.xml.gz"]
+    bucket["sitemap.html"] = b"<h1>Made by hand</h1>"
+    with pytest.raises(OutputError, match=f"{PLACE}/sitemap.html was not made by this program"):
+        await put(range(1_001), format="html")
+    assert bucket["sitemap.html"] == b"<h1>Made by hand</h1>"
+
+
 async def test_files_manifest_and_types(bucket: Bucket) -> None:
     done = await put(range(40), cache_control="public, max-age=3600")
     names = [*(f"sitemap-0000{number}.xml.gz" for number in (1, 2, 3)), "sitemap.xml.gz"]
@@ -297,8 +313,8 @@ async def test_a_manifest_of_another_program_is_never_overwritten(bucket: Bucket
 
 
 async def test_a_forged_manifest_deletes_nothing_else(bucket: Bucket) -> None:
-    bucket["precious.txt"] = bucket["sitemap.html"] = b"x"
-    names = ["precious.txt", "../precious.txt", "sitemap.html", "", ".", None, 5]
+    bucket["precious.txt"] = bucket["sitemaps.html"] = b"x"
+    names = ["precious.txt", "../precious.txt", "sitemaps.html", "", ".", None, 5]
     bucket["manifest.json"] = json.dumps(
         {
             "run": 1,
@@ -309,7 +325,7 @@ async def test_a_forged_manifest_deletes_nothing_else(bucket: Bucket) -> None:
         }
     ).encode()
     await put()
-    assert {"precious.txt", "sitemap.html"} < {*bucket}
+    assert {"precious.txt", "sitemaps.html"} < {*bucket}
 
 
 # -- deaths ----------------------------------------------------------------------------------------------------

@@ -13,4 +13,4 @@ FEATURES: Final[tuple[Feature, ...]] = (Hreflang(), Images())
 
 def writing(settings: Settings) -> list[Feature]:
     """Those that add elements to the sitemap: they are on, and it is XML."""
-    return [feature for feature in FEATURES if feature.is_on(settings) and settings.output.format == "xml"]
+    return [feature for feature in FEATURES if feature.is_on(settings) and settings.output.form == "xml"]

@@ -19,10 +19,11 @@ from msgspec import Struct, field
 
 from crawler.parse.url import Url
 from crawler.sitemap.publish.identity import SitemapIdentity
-from crawler.sitemap.write.shards import Shard
-from crawler.sitemap.write.writer import FORMS, INDEX, Part
+from crawler.sitemap.write.shards import OldFiles, Shard
+from crawler.sitemap.write.writer import FORMS, INDEX, PAGE, Part
 
 MANIFEST: Final = "manifest.json"
+SECTIONS: Final = "sections"  # key of a manifest: name and pattern of each
 CHUNK: Final = 65_536  # bytes
 DEEPEST: Final = 10  # levels of subfolders in which a file of an index is looked for
 
@@ -33,7 +34,10 @@ _INDEXES: Final = [f"sitemap.{INDEX.suffix}{gz}" for gz in ("", ".gz")]
 _OTHERS: Final = [  # entry points of other programs
     f"{name}.xml{gz}" for name in ("sitemap_index", "sitemap-index", "wp-sitemap") for gz in ("", ".gz")
 ]
-_NUMBERED: Final = re.compile(r"sitemap-(\d{5}|[1-9]\d{5})\.(xml|txt)(?:\.gz)?", re.ASCII)
+# The section, if any; the number; and the suffix.
+_NUMBERED: Final = re.compile(
+    r"sitemap-(?:([a-z][a-z0-9-]*)-)?(\d{5}|[1-9]\d{5})\.(xml|txt|html)(?:\.gz)?", re.ASCII
+)
 
 Manifest = Mapping[str, Any]
 
@@ -91,6 +95,7 @@ class PublicationRecord(Struct, frozen=True):
     outcomes: Mapping[str, int]  # of the run, by code
     before: Sequence[int]  # URLs of earlier publications
     identity: SitemapIdentity | None = None  # what was crawled
+    sections: Sequence[Mapping[str, str]] = ()  # that have files of their own
 
     def manifest(
         self, leaving: Sequence[str], etags: Mapping[str, str] = MappingProxyType({}), **more: object
@@ -104,6 +109,7 @@ class PublicationRecord(Struct, frozen=True):
         facts = {"run": self.run_id, "complete": self.complete, "urls": urls, "outcomes": outcomes}
         facts["publications"] = [*self.before, urls]
         facts |= {"site": self.identity.facts()} if self.identity else {}
+        facts |= {SECTIONS: self.sections} if self.sections else {}
         facts |= {"files": [_facts_of(part, etags.get(part.name)) for part in self.parts]}
         facts |= ({"leaving": leaving} if leaving else {}) | more
         return json.dumps(facts, indent=2) + "\n"
@@ -115,25 +121,23 @@ def _facts_of(part: Part, etag: str | None) -> dict[str, Any]:
     return facts | ({"from": part.shard.first} if part.shard else {}) | ({"etag": etag} if etag else {})
 
 
-def shards_of(last: Last, form: str) -> list[Shard]:
-    """The range of URLs in each file of the last publication, by its manifest."""
+def old_files(last: Last, suffix: str, section: str = "") -> OldFiles:
+    """The files with a number of the last publication: their ranges of URLs by its manifest.
+
+    Their numbers also by the published indexes, whether or not they are in the manifest.
+    """
     found: dict[int, Shard] = {}
     for file in files_of(last.manifest):
-        number, first = _number(str(file.get("name")), form), file.get("from")
+        number, first = _number(str(file.get("name")), suffix, section), file.get("from")
         if number is not None and isinstance(first, str):
             found[number] = Shard(number, first)
-    return list(found.values())
+    numbers = {_number(name, suffix, section) for names in last.indexes.values() for name in names}
+    return OldFiles(list(found.values()), {number for number in numbers if number is not None})
 
 
-def taken(last: Last, form: str) -> set[int]:
-    """The numbers of files in the published indexes, whether or not they are in the manifest."""
-    numbers = {_number(name, form) for names in last.indexes.values() for name in names}
-    return {number for number in numbers if number is not None}
-
-
-def _number(name: str, form: str) -> int | None:
+def _number(name: str, suffix: str, section: str) -> int | None:
     found = _NUMBERED.fullmatch(name)
-    return int(found[1]) if found and found[2] == FORMS[form].suffix else None
+    return int(found[2]) if found and (found[1] or "", found[3]) == (section, suffix) else None
 
 
 def files_of(old: Manifest | None) -> list[dict[str, Any]]:
@@ -152,7 +156,7 @@ def left_over(last: Last, kept: Collection[str]) -> list[str]:
     left = (last.manifest or {}).get("leaving")
     named = {str(file.get("name")) for file in files_of(last.manifest)}
     named |= set(map(str, left)) if isinstance(left, list) else set()
-    ours = {name for name in named if name in _ENTRY_POINTS or _NUMBERED.fullmatch(name)}
+    ours = {name for name in named if name in (*_ENTRY_POINTS, PAGE) or _NUMBERED.fullmatch(name)}
     return sorted(ours.difference(kept), key=lambda name: (name not in _ENTRY_POINTS, name))
 
 
@@ -311,20 +315,24 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def place_of(url: Url, folder: Path) -> tuple[str, int] | None:
-    """The published file that contains a URL, and the number of its entry, from 1. Reads only that file."""
+    """The published file that contains a URL, and the number of its entry, from 1.
+
+    Reads one file of each section at most.
+    """
     from crawler.sitemap.read import read  # noqa: PLC0415 - as above
 
     known = read_manifest(folder)
     files = sorted(files_of(known), key=lambda file: str(file.get("from") or ""))
-    below = [file for file in files if file.get("urls") and str(file.get("from") or "") <= url]
-    if not below:
-        return None
-    path = folder / Path(str(below[-1].get("name"))).name
-    try:
-        with open(path, "rb") as file:
-            for number, found in enumerate(read(_chunks(file)), 1):
+    # The last one of each section whose range begins before the URL.
+    below: dict[str, str] = {}
+    for file in files:
+        name = Path(str(file.get("name"))).name
+        if file.get("urls") and str(file.get("from") or "") <= url:
+            numbered = _NUMBERED.fullmatch(name)
+            below[numbered[1] or "" if numbered else ""] = name
+    for name in below.values():
+        with suppress(OSError), open(folder / name, "rb") as opened:
+            for number, found in enumerate(read(_chunks(opened)), 1):
                 if found.loc == url:
-                    return path.name, number
-    except OSError:
-        return None
+                    return name, number
     return None

@@ -47,6 +47,7 @@ LARGEST_OBJECT: Final = 64_000_000  # bytes of an object that is held in memory
 
 MEDIA_TYPES: Final = {
     ".gz": "application/gzip",
+    ".html": "text/html; charset=utf-8",
     ".xml": "application/xml",
     ".txt": "text/plain; charset=utf-8",
     ".jsonl": "application/x-ndjson",

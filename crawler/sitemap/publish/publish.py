@@ -9,15 +9,15 @@ Unchanged files are left untouched. Only one run at a time may publish to a plac
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from threading import Thread
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
 from msgspec import Struct
@@ -26,8 +26,10 @@ from msgspec.structs import replace
 from crawler.errors import ConfigError, OutputError, PublishRefused
 from crawler.model.facts import Entry, Extras
 from crawler.parse.url import Url, origin
+from crawler.rules.sitemap_sections import SitemapSections
 from crawler.settings.object_url import ObjectUrl, is_object_url, parsed
-from crawler.settings.sections import DEFAULTS, Guard, Output, Settings
+from crawler.settings.sections import DEFAULTS, HTML, Guard, Output, Settings
+from crawler.settings.sitemap_sections import SitemapSection
 from crawler.sitemap.publish import staging, stylesheet
 from crawler.sitemap.publish.difference import Difference, compare
 from crawler.sitemap.publish.guard import PUBLICATIONS_COMPARED, CrawlResult, EarlierPublications
@@ -35,21 +37,26 @@ from crawler.sitemap.publish.guard import check as check_guard
 from crawler.sitemap.publish.identity import SitemapIdentity
 from crawler.sitemap.publish.manifest import (
     MANIFEST,
+    SECTIONS,
     Last,
     PublicationRecord,
     files_of,
     is_foreign,
     last_of,
     left_over,
+    old_files,
     publications_before,
-    shards_of,
-    taken,
 )
 from crawler.sitemap.publish.published import Published
 from crawler.sitemap.publish.swap import SETTLED, make_durable, move, swap
 from crawler.sitemap.validate.file import Check
 from crawler.sitemap.validate.findings import FaultCode
-from crawler.sitemap.write.writer import Part, Style, Writer
+from crawler.sitemap.write.shards import OldFiles
+from crawler.sitemap.write.writer import FORMS, PAGE, Part, Style, Writer
+
+if TYPE_CHECKING:
+    from crawler.sitemap.publish.object_store import Store
+    from crawler.sitemap.write.html_pages import HtmlPages
 
 STDOUT: Final = "-"
 MIRROR: Final = ".published"  # folder with a copy of what is in an object store
@@ -88,8 +95,10 @@ async def publish(
     """
     output, dates = settings.output, settings.dates
     check_settings(output)
+    # What is one file has no sections.
+    sections = settings.split.section if FORMS[output.form].splits and output.output != STDOUT else ()
     style = Style(
-        form=output.format,
+        form=output.form,
         gzip=output.gzip and output.output != STDOUT,
         max_urls=output.max_urls,
         max_bytes=output.max_bytes,
@@ -97,9 +106,10 @@ async def publish(
         priority=dates.priority,
         namespaces=tuple(crawl.namespaces),
         stylesheet=stylesheet.NAME if output.stylesheet else None,
+        sections=tuple(section.name for section in sections),
     )
     base = (output.publish_base or crawl.site).rstrip("/")
-    draft = _Draft(entries, style, settings.guard, base, crawl)
+    draft = _Draft(entries, style, settings.guard, base, crawl, sections, output.format == HTML)
     if output.output == STDOUT:
         return await _print_draft(draft)
     if url := parsed(output.output):
@@ -110,6 +120,8 @@ async def publish(
 def check_settings(output: Output) -> None:
     """Raises `ConfigError` for settings that this kind of output cannot have."""
     stylesheet.check(output)
+    if output.format == HTML and output.output == STDOUT:
+        raise ConfigError("--format html is several files: choose a folder with --output.")
     if not is_object_url(output.output):
         if output.cache_control:
             raise ConfigError(
@@ -132,6 +144,8 @@ class _Draft:
     guard: Guard
     base: str
     crawl: CrawlToPublish
+    sections: Sequence[SitemapSection] = ()
+    has_pages: bool = False  # for people
 
     async def write(
         self, place: Path, last: Last, output: str, published: "FilesOf | None" = None
@@ -141,10 +155,18 @@ class _Draft:
         `published`: makes those of these published files that are there readable, and returns their paths.
         """
         form = self.style.form
-        writer = Writer(place, self.base, self.style, shards_of(last, form), taken(last, form))
+        writer = Writer(place, self.base, self.style, self._old_files(last))
+        sections = SitemapSections(self.sections)
+        pages = self._html_pages(place, last) if self.has_pages else None
         async for chunk in self.entries:
-            await anyio.to_thread.run_sync(writer.add, rebased(chunk, self.crawl.site, self.base))
+            for name, entries in sections.grouped(chunk).items():
+                await anyio.to_thread.run_sync(writer.add, rebased(entries, self.crawl.site, self.base), name)
+            if pages:
+                moved = rebased(chunk, self.crawl.site, self.base)
+                await anyio.to_thread.run_sync(pages.add, moved)
         parts = await anyio.to_thread.run_sync(writer.finish)
+        if pages:
+            parts = [*await anyio.to_thread.run_sync(pages.finish), *parts]
         urls = sum(part.urls for part in parts)
         found = Difference()
         if published:
@@ -158,6 +180,28 @@ class _Draft:
         changes = {"added": found.added, "removed": found.removed, "changed": found.changed}
         return parts, Published((), urls, output, line, writer.refused, optional=writer.optional, **changes)
 
+    def _html_pages(self, place: Path, last: Last) -> "HtmlPages":
+        from crawler.sitemap.write.html_pages import HtmlPages  # noqa: PLC0415 - as below
+
+        return HtmlPages(place, self.base, old_files(last, HTML))
+
+    def _old_files(self, last: Last) -> Mapping[str, OldFiles]:
+        """The files of each section. Of other sections, only which numbers they have: ranges may shrink."""
+        suffix, is_same = (
+            FORMS[self.style.form].suffix,
+            (last.manifest or {}).get(SECTIONS, []) == self._facts(),
+        )
+        old = {name: old_files(last, suffix, name) for name in ("", *self.style.sections)}
+        if is_same:
+            return old
+        return {
+            name: OldFiles(taken={*files.taken, *(shard.number for shard in files.shards)})
+            for name, files in old.items()
+        }
+
+    def _facts(self) -> list[Mapping[str, str]]:
+        return [asdict(section) for section in self.sections]
+
     def record(self, last: Last, parts: Sequence[Part]) -> PublicationRecord:
         """What manifests say of these parts."""
         run_id, crawled = self.crawl.run_id, self.crawl.result
@@ -166,7 +210,9 @@ class _Draft:
         is_redesigned = self.guard.max_shrink >= 1 and urls < usual * max(before, default=0)
         # Otherwise the next night would be refused.
         recent = () if self.guard.force or is_redesigned else before
-        return PublicationRecord(run_id, parts, crawled.complete, crawled.outcomes, recent, crawled.identity)
+        return PublicationRecord(
+            run_id, parts, crawled.complete, crawled.outcomes, recent, crawled.identity, self._facts()
+        )
 
 
 async def _print_draft(draft: _Draft, folder: str = "") -> Published:
@@ -186,6 +232,7 @@ async def _move_draft(
         return await _print_draft(draft, str(folder))
     with staging.translated(folder) as state:
         _check_manifest(folder)
+        _check_page(output, folder)
         async with staging.locked_staging(folder, mode, waits) as place:
             last = await anyio.to_thread.run_sync(last_of, folder)
             parts, published = await draft.write(
@@ -219,6 +266,7 @@ async def _put_draft(
         with staging.translated(url):
             before = await anyio.to_thread.run_sync(upload.look, store, mirror := place / MIRROR)
             _check_manifest(mirror, url)
+            await anyio.to_thread.run_sync(_check_page, output, mirror, store)
             if not dry:
                 upload.check_unclaimed(store, before, writer, datetime.now(UTC))
         with staging.translated(url):
@@ -267,6 +315,7 @@ def check_folder(output: Output) -> None:
     folder = Path(output.output)
     with staging.translated(folder):
         _check_manifest(folder)
+        _check_page(output, folder)
         staging.check(folder, int(output.file_mode, 8))
 
 
@@ -293,6 +342,17 @@ def _check_manifest(folder: Path, place: object = None) -> None:
             f"{place or folder}/{MANIFEST} belongs to another program and would be overwritten: choose "
             "another place with --output, or move that file away."
         )
+
+
+def _check_page(output: Output, folder: Path, store: "Store | None" = None) -> None:
+    """Raises `OutputError` if a page of others would be overwritten. `folder`: a copy of what a store has."""
+    if output.format != HTML:
+        return
+    from crawler.sitemap.write.html_pages import check_place  # noqa: PLC0415 - few sitemaps have pages
+
+    if store:
+        store.download(PAGE, folder / PAGE)
+    check_place(folder, store and store.url)
 
 
 def rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
@@ -336,7 +396,7 @@ def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:
     """
     known = {file.get("sha256") for file in files_of(last.manifest)}
     for part in parts:
-        if part.sha256 in known:
+        if part.sha256 in known or part.name.endswith(f".{HTML}"):
             continue
         with open(place / part.name, "rb") as file:
             chunks = iter(lambda: file.read(CHUNK), b"")

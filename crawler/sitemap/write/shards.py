@@ -25,6 +25,20 @@ class Shard(Struct, frozen=True):
     first: str = ""
 
 
+class OldFiles(Struct, frozen=True):
+    """The files of the last publication that new ones take the place of.
+
+    `shards`: their ranges; if there are none, files are filled one after the other. `taken`: numbers that
+    must not be used for new files, besides those of `shards`.
+    """
+
+    shards: Sequence[Shard] = ()
+    taken: Collection[int] = ()
+
+
+NO_FILES: Final = OldFiles()
+
+
 @dataclass
 class Leaf:
     """The lines of one file, in memory. `size`: their bytes."""
@@ -53,24 +67,13 @@ class FileLimits(Struct, frozen=True):
 class Shards:
     """Distributes lines to leaves: `add` them in the order of their URLs; final leaves are returned."""
 
-    def __init__(
-        self,
-        old: Sequence[Shard],
-        limits: FileLimits,
-        url_of: Callable[[bytes], str],
-        taken: Collection[int] = (),
-    ) -> None:
-        """`old`: the shards of the last publication; if there are none, files are filled one after the other.
-
-        `url_of`: returns the URL in a line. `taken`: numbers that must not be used for new leaves, besides
-        those of `old`.
-        """
+    def __init__(self, old: OldFiles, limits: FileLimits, url_of: Callable[[bytes], str]) -> None:
+        """`url_of`: returns the URL in a line."""
         self._limits, self._url_of = limits, url_of
-        self._coming = sorted({shard.first: shard for shard in old}.values(), key=lambda shard: shard.first)[
-            ::-1
-        ]
-        self._is_new = not old
-        self._taken = {shard.number for shard in old}.union(taken)
+        by_first = {shard.first: shard for shard in old.shards}
+        self._coming = sorted(by_first.values(), key=lambda shard: shard.first, reverse=True)
+        self._is_new = not old.shards
+        self._taken = {shard.number for shard in old.shards}.union(old.taken)
         self._numbers = (number for number in count(1) if number not in self._taken)
         first = self._coming.pop() if self._coming else Shard(next(self._numbers))
         self._leaf = Leaf(Shard(first.number))

@@ -2,16 +2,18 @@
 
 The limits of sitemaps.org are exact: a file never has more than `max_urls` entries, or `max_bytes` before
 compression including its closing tag. The output depends only on the entries and the previous shards: gzip
-headers have no time or name. `shards` assigns URLs to files; `publish` replaces the old files.
+headers have no time or name. `shards` assigns URLs to files; `publish` replaces the old files. Sections have
+files of their own: their lines wait on the disk, so that one section at a time is in memory.
 """
 
 import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -21,9 +23,10 @@ from crawler.errors import OutputError
 from crawler.model.facts import Element, Entry, Extras
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES, MAX_LOC, NAMESPACE
 from crawler.parse.dates import read_w3c, w3c
-from crawler.sitemap.write.shards import FileLimits, Leaf, Shard, Shards
+from crawler.sitemap.write.shards import NO_FILES, FileLimits, Leaf, OldFiles, Shard, Shards
 
 MIN_LOC: Final = 12  # characters, by sitemap.xsd
+PAGE: Final = "sitemap.html"  # for people, by `html_pages`
 ENTRIES_AT_ONCE: Final = 512  # entries compressed at a time
 LEVEL: Final = 6  # twice as fast as 9, and 15 % larger
 
@@ -77,6 +80,7 @@ class Style(Struct, frozen=True):
     priority: float | None = None
     namespaces: tuple[tuple[str, str], ...] = ()  # prefix and URI of the elements that entries may have
     stylesheet: str | None = None  # file name of a stylesheet, for XML
+    sections: tuple[str, ...] = ()  # names of those that have files of their own, in the order of the index
 
 
 class Part(Struct, frozen=True):
@@ -109,40 +113,54 @@ class Writer:
     """Writes entries: `add` them sorted by URL; `finish` returns the files, the entry point last."""
 
     def __init__(
-        self,
-        folder: Path,
-        base: str,
-        style: Style,
-        old: Sequence[Shard] = (),
-        taken: Collection[int] = (),
+        self, folder: Path, base: str, style: Style, old: Mapping[str, OldFiles] = MappingProxyType({})
     ) -> None:
         """`base`: the URL where the files are served, as `https://example.com`, for the index.
 
-        `old`: the shards of the last publication. `taken`: numbers that must not be used for new files.
+        `old`: the files of the last publication, by their section; "" for the others.
         """
-        self._folder, self._base, self._style = folder, base, style
+        self._folder, self._base, self._style, self._old = folder, base, style, old
         self._form = FORMS[style.form]
         self._fixed = _fields(style.changefreq, style.priority)
         self._limits = _limits(self._form, style)
-        self._shards = Shards(old, self._limits, self._form.url_of, taken)
-        self._held: list[Leaf] | None = []  # while everything may still fit into one file
+        self._shards = self._shards_of("")
+        # While everything may still fit into one file.
+        self._held: list[Leaf] | None = None if style.sections else []
         self._parts: list[Part] = []
         self._lines = self._bytes = 0
         self.refused = self.optional = 0
 
-    def add(self, entries: Iterable[Entry]) -> None:
-        """Writes entries. Those that are not allowed in a sitemap are counted in `refused`."""
+    def _shards_of(self, section: str) -> Shards:
+        return Shards(self._old.get(section, NO_FILES), self._limits, self._form.url_of)
+
+    def add(self, entries: Iterable[Entry], section: str = "") -> None:
+        """Writes entries. Those that are not allowed in a sitemap are counted in `refused`.
+
+        `section`: that all of them are in; "" for none.
+        """
+        if section:
+            with open(self._waiting(section), "ab") as file:
+                file.writelines(line for _, line in self._allowed(entries))
+            return
+        for url, line in self._allowed(entries):
+            self._lines += 1
+            self._bytes += len(line)
+            if leaves := self._shards.add(url, line):
+                self._take(leaves)
+            elif self._held is not None and not self._limits.hold(self._lines, self._bytes):
+                self._take(())
+
+    def _allowed(self, entries: Iterable[Entry]) -> Iterator[tuple[str, bytes]]:
         for entry in entries:
             line = None if refusal(entry.url) else self._line(entry)
             if line is None or not self._limits.hold(1, len(line)):
                 self.refused += 1
-                continue
-            self._lines += 1
-            self._bytes += len(line)
-            if leaves := self._shards.add(entry.url, line):
-                self._take(leaves)
-            elif self._held is not None and not self._limits.hold(self._lines, self._bytes):
-                self._take(())
+            else:
+                yield entry.url, line
+
+    def _waiting(self, section: str) -> Path:
+        """The file in which the lines of a section wait."""
+        return self._folder / f".{section}"
 
     def _line(self, entry: Entry) -> bytes:
         date = "" if entry.lastmod is None else w3c(entry.lastmod)
@@ -191,21 +209,35 @@ class Writer:
             for leaf in held:
                 self._write(leaf)
 
-    def _write(self, leaf: Leaf) -> None:
+    def _write(self, leaf: Leaf, section: str = "") -> None:
         if self._form.splits:
-            part = self._part(self._name(leaf.shard.number), leaf.lines)
+            part = self._part(self._name(leaf.shard.number, section), leaf.lines)
             self._parts.append(replace(part, shard=leaf.shard))
         else:  # one file of any length: a gzip member for each leaf
             self._parts = [self._part(self._name(None), leaf.lines)]
+
+    def _write_section(self, section: str) -> None:
+        path = self._waiting(section)
+        if not path.exists():
+            return
+        shards = self._shards_of(section)
+        with open(path, "rb") as file:
+            for line in file:
+                for leaf in shards.add(self._form.url_of(line), line):
+                    self._write(leaf, section)
+        for leaf in shards.finish():
+            self._write(leaf, section)
+        path.unlink()
 
     def _part(self, name: str, lines: Sequence[bytes]) -> Part:
         newest = max(map(_date_in, lines), default=b"") if self._form.suffix == "xml" else b""
         part = _write_file(self._folder / name, self._form, self._style, lines)
         return replace(part, newest=read_w3c(newest.decode()))
 
-    def _name(self, number: int | None) -> str:
+    def _name(self, number: int | None, section: str = "") -> str:
+        name = f"sitemap-{section}" if section else "sitemap"
         place = "" if number is None else f"-{number:05}"
-        return f"sitemap{place}.{self._form.suffix}{'.gz' if self._style.gzip else ''}"
+        return f"{name}{place}.{self._form.suffix}{'.gz' if self._style.gzip else ''}"
 
     def finish(self) -> list[Part]:
         """Writes the rest. A single file is the entry point; several get an index.
@@ -218,6 +250,10 @@ class Writer:
             return [self._part(self._name(None), lines)] if lines else []
         if not self._form.splits:
             return [replace(part, urls=self._lines) for part in self._parts]
+        for section in self._style.sections:
+            self._write_section(section)
+        if not self._parts:
+            return []
         if len(self._parts) > MAX_ENTRIES:
             raise OutputError(
                 f"{len(self._parts):,} files are more than an index may list ({MAX_ENTRIES:,})."
@@ -258,13 +294,14 @@ def _write_file(path: Path, form: FileForm, style: Style, lines: Sequence[bytes]
             for piece in _pieces(form, style, lines):
                 plain += len(piece)
                 out.write(piece)
-    data = hashlib.sha256()
+    return described(path, len(lines), plain)
+
+
+def described(path: Path, urls: int, plain: int) -> Part:
+    """A written file. `plain`: its bytes before compression."""
     with open(path, "rb") as file:
-        size = 0
-        while chunk := file.read(1 << 20):
-            size += len(chunk)
-            data.update(chunk)
-    return Part(path.name, len(lines), size, plain, data.hexdigest())
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return Part(path.name, urls, path.stat().st_size, plain, digest)
 
 
 def _xml(element: Element) -> str:
