@@ -1,4 +1,4 @@
-"""The picture of an HTML report in the README: of the demo's second website after its second run.
+"""The picture of an HTML report in docs/use/report.md: of the demo's second website after its second run.
 
 .venv/bin/python scripts/report_picture.py
 

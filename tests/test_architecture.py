@@ -35,14 +35,14 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 3860,
-    "model": 1840,
+    "model": 1845,
     "errors": 200,
     "settings": 1660,
     "ports": 995,
-    "report": 3840,
+    "report": 3895,
     "rules": 4030,
     "fetch": 3650,
-    "frontier": 8290,
+    "frontier": 8295,
     "sitemap": 4945,
     "engine": 3065,
     "workers": 1450,

@@ -13,7 +13,7 @@ from crawler.ports import Reads, reads
 from crawler.report.builder import item_of
 from crawler.report.catalogue import GROUPED, Code
 from crawler.report.finding_order import FindingOrder
-from crawler.report.findings import Findings, PageFinding, site_findings
+from crawler.report.findings import Findings, PageFinding
 from crawler.report.forms import as_csv
 from crawler.report.inbound_links import FIRST
 from crawler.report.report import Item, Known
@@ -39,7 +39,7 @@ async def finding_rows(rows: Reads, known: Known, only: Collection[Code] = ()) -
     async for page in reports.each(rows.stream(reads.Pages())):
         for found in findings.found(page):
             order.add(found)
-    about_site = {finding.code: finding for finding in site_findings(known)}
+    about_site = {finding.code: finding for finding in findings.about_site(known)}
     for code in Code:
         if only and code not in only:
             continue

@@ -90,9 +90,11 @@ SELECT outcome, CASE WHEN {IN_SITEMAP} THEN coalesce(obstacle, '') END, url >= :
 FROM known WHERE run = :run AND state = {SETTLED} GROUP BY 1, 2, 3
 """
 
-_UNDATED: Final = f"""
-SELECT count(*), count(*) FILTER (WHERE was IS NULL OR was_lastmod IS NOT NULL)
-FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}' AND lastmod IS NULL
+_DATES: Final = f"""
+SELECT count(*) - count(lastmod),
+    count(*) FILTER (WHERE lastmod IS NULL AND (was IS NULL OR was_lastmod IS NOT NULL)),
+    count(lastmod), CASE WHEN min(lastmod) = max(lastmod) THEN min(lastmod) END
+FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}'
 """
 _REPEATED: Final = f"""
 SELECT count(*), coalesce(sum(pages), 0) FROM (
@@ -291,9 +293,12 @@ def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prio
 
 def tallies(db: Database) -> Tallies:
     """See `ports.reads.ListedTallies`."""
-    statements = (_UNDATED, *(_REPEATED.replace("TEXT", text) for text in ("version", "title")))
-    counts = [db.all(statement, {"run": db.run})[0] for statement in statements]
-    return Tallies._make(int(number) for row in counts for number in row)
+    undated, newly, dated, date = db.one(_DATES, {"run": db.run})
+    (contents, same_content), (titles, same_title) = (
+        db.one(_REPEATED.replace("TEXT", text), {"run": db.run}) for text in ("version", "title")
+    )
+    same_content, same_title = int(same_content), int(same_title)  # Decimal in PostgreSQL
+    return Tallies(undated, newly, contents, same_content, titles, same_title, dated, date)
 
 
 def host_rows(db: Database) -> Sequence[HostRow]:

@@ -123,4 +123,8 @@ ADVICE: Final[Mapping[Code, str]] = {
         "Nothing has to be done. A correct Last-Modified header, or a date in the page, tells search "
         "engines what to visit again."
     ),
+    Code.LASTMOD_UNIFORM: (
+        "Send the date of each page's content as Last-Modified, or state it in the page; the date of a build "
+        "or of a move is none. Where all pages really changed at once, nothing is to be done."
+    ),
 }

@@ -15,7 +15,8 @@ from crawler.model.rows import PageRow, Tallies
 from crawler.report.catalogue import GROUPED, LEADING, Code
 from crawler.report.changes import Changes
 from crawler.report.clicks import Clicks
-from crawler.report.findings import Findings, PageFinding, site_findings
+from crawler.report.findings import Findings, PageFinding, site_findings, uniform_date
+from crawler.report.groups import FEWEST_DATED
 from crawler.report.inbound_links import FIRST
 from crawler.report.overview import Overview
 from crawler.report.report import Finding, Item, Known, RuleCount, SiteReport
@@ -152,7 +153,7 @@ class ReportBuilder:
     def report(self, names: Mapping[int, str]) -> SiteReport:
         """The finished report. `names`: the URLs of the ids in `wanted`."""
         overview, known = self._overview, self._known
-        site_wide = {finding.code: finding for finding in site_findings(known)}
+        site_wide = {finding.code: finding for finding in self.findings.about_site(known)}
         every = (site_wide.get(code) or self._finding(code, names) for code in Code)
         return SiteReport(
             known,
@@ -225,6 +226,8 @@ class FindingCounts:
         every = {finding.code: finding for finding in site_findings(known)}
         if known.run.complete:
             every |= {finding.code: finding for finding in _counted(tallies, known.run.number)}
+            date = tallies.date if tallies.dated >= FEWEST_DATED and not tallies.undated else None
+            every |= {finding.code: finding for finding in uniform_date(known, date)}
         every |= {code: self._finding(code) for code in self._counts if code not in COUNTED_BY_STATE}
         return [every[code] for code in Code if code in every]
 

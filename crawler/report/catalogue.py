@@ -169,6 +169,10 @@ class Code(Enum):
         "no-lastmod", Severity.INFO, "Listed without a date",
         "No reliable date of these pages is known, so the sitemap contains none.",
     )  # fmt: skip
+    LASTMOD_UNIFORM = (
+        "lastmod-uniform", Severity.INFO, "One date on every page",
+        "All listed pages have the same date, so search engines ignore it.",
+    )  # fmt: skip
 
 
 GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
@@ -179,6 +183,7 @@ NEEDS_COMPLETE: Final = frozenset(
     {
         Code.ORPHAN, Code.VANISHED,
         Code.SITEMAP_STALE, Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE, Code.LASTMOD_LIES,
+        Code.LASTMOD_UNIFORM,
         Code.NO_LASTMOD, Code.HREFLANG_NO_RETURN, Code.HREFLANG_TARGET, Code.IMAGES_CUT,
     }
 )  # fmt: skip

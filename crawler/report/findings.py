@@ -6,9 +6,7 @@ run are left out if the run is not complete; a finding that did not apply in the
 """
 
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
 from typing import Final, NamedTuple, Self
 
 from crawler.model import external, rendering
@@ -21,7 +19,8 @@ from crawler.model.survey import VanishedPage
 from crawler.model.trap import SAYS
 from crawler.parse.url import origin
 from crawler.report.catalogue import GROUPED, NEEDS_COMPLETE, Code
-from crawler.report.formatting import counted
+from crawler.report.formatting import counted, iso
+from crawler.report.groups import Groups, SameDate
 from crawler.report.inbound_links import InboundLinks
 from crawler.report.report import Finding, Item, Known
 from crawler.report.url_kind import (
@@ -68,7 +67,7 @@ class Findings:
         self._run, self.complete, self._check = run, complete, check
         self._kinds, self._before, self._wanted = bytearray(1024), bytearray(1024), bytearray(1024)
         self._redirects, self._targets = array("I"), array("I")
-        self.texts, self.titles = Groups(), Groups()
+        self.texts, self.titles, self._date = Groups(), Groups(), SameDate()
         self.inbound = InboundLinks(bytearray(), bytearray())
         self.faults: dict[int, list[tuple[Code, str]]] = {}  # of language versions and images, by page
 
@@ -92,6 +91,7 @@ class Findings:
         kind = self._kinds[page.id] = self._kind_of(page)
         self._wanted[page.id] = kind in LINKED or _is_named(page)
         if self.complete and page.outcome == "listed":
+            self._date.add(page.lastmod)
             if page.content:
                 self.texts.add(origin(page.url), page.content)
             if page.title:
@@ -123,6 +123,11 @@ class Findings:
     def link(self, edges: EdgeRow) -> None:
         """The second pass: the edges of every page of the run."""
         self.inbound.add(edges)
+
+    def about_site(self, known: Known) -> Iterator[Finding]:
+        """The findings about the site as a whole, after the first pass."""
+        yield from site_findings(known)
+        yield from uniform_date(known, self._date.result())
 
     def found(self, page: PageRow) -> Iterator[PageFinding]:
         """The third pass: the findings of a page. Pages come in the order of the report."""
@@ -329,6 +334,12 @@ def site_findings(known: Known) -> Iterator[Finding]:
         yield Finding(Code.ROBOTS_LINE, 1, items=[item])
 
 
+def uniform_date(known: Known, date: int | None) -> Iterator[Finding]:
+    """The finding that all listed pages have one date."""
+    if date and known.run.complete:
+        yield Finding(Code.LASTMOD_UNIFORM, 1, items=[Item(f"{known.site}/", detail=iso(date) or "")])
+
+
 def _vanished_detail(page: VanishedPage) -> str:
     """What a page answers to which no link leads any more."""
     if page.is_alive:
@@ -370,59 +381,3 @@ def _sentence(page: PageRow) -> str:
     sort, _, reason = page.outcome.partition(":")
     words = says(f"failed:{reason}" if sort == "kept" else page.outcome)
     return words if page.detail in {"", str(page.status)} else f"{words}: {page.detail}"
-
-
-PARTS: Final = 16  # sorted one at a time: as numbers of Python, hashes take five times the memory
-_SHIFT: Final = 60  # bits of a hash below those that name its part
-
-
-class Groups:
-    """Groups of equal texts: `add` every text, call `close`, then look up each with `group`."""
-
-    def __init__(self) -> None:
-        self._hashes = _parts()
-        self._repeated = array("Q")
-        self._sizes = array("I")
-        self._seen = bytearray()
-
-    def add(self, *words: str) -> None:
-        """Add a page with these words."""
-        value = _hash(words)
-        self._hashes[value >> _SHIFT].append(value)
-
-    def close(self) -> None:
-        """End adding."""
-        for part in self._hashes:
-            for value, same in groupby(sorted(part)):
-                size = sum(1 for _ in same)
-                if size > 1:
-                    self._repeated.append(value)
-                    self._sizes.append(size)
-        self._hashes = _parts()
-        self._seen = bytearray(len(self._sizes))
-
-    @property
-    def pages(self) -> int:
-        """Number of pages that share their words with another."""
-        return sum(self._sizes)
-
-    def group(self, *words: str) -> tuple[int, int] | None:
-        """The group of these words, and its number of pages; None if only one page has them."""
-        value = _hash(words)
-        place = bisect_left(self._repeated, value)
-        if place == len(self._repeated) or self._repeated[place] != value:
-            return None
-        return place, self._sizes[place]
-
-    def is_first(self, group: int) -> bool:
-        """Whether this is the first call for the group."""
-        known, self._seen[group] = self._seen[group], 1
-        return not known
-
-
-def _parts() -> "list[array[int]]":
-    return [array("Q") for _ in range(PARTS)]
-
-
-def _hash(words: tuple[str, ...]) -> int:
-    return hash(words) & 0xFFFF_FFFF_FFFF_FFFF

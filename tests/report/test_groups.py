@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.report.findings import Groups
+from crawler.report.groups import Groups
 
 WORDS = st.lists(st.tuples(st.sampled_from(["a", "b"]), st.text(max_size=2)))
 

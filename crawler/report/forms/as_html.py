@@ -176,7 +176,7 @@ _SECTIONS: Final = (
     ("robots", "robots.txt", ("robots-line", "robots-linked")),
     ("traps", "Crawler traps", ("trap",)),
     ("scripts", "Pages made by scripts", ("needs-scripts", "hash-routes")),
-    ("dates", "Dates", ("lastmod-lies", "no-lastmod")),
+    ("dates", "Dates", ("lastmod-lies", "no-lastmod", "lastmod-uniform")),
 )  # fmt: skip
 
 

@@ -115,9 +115,12 @@ def difference(report: SiteReport) -> str:
 
 def measure(finding: Finding) -> str:
     """`47 URLs (2 new), 10,268 links on 10,137 pages`."""
-    noun = {Code.TRAP: "pattern", Code.LASTMOD_LIES: "host", Code.ROBOTS_LINE: "line"}.get(
-        finding.code, "URL"
-    )
+    noun = {
+        Code.TRAP: "pattern",
+        Code.LASTMOD_LIES: "host",
+        Code.LASTMOD_UNIFORM: "date",
+        Code.ROBOTS_LINE: "line",
+    }.get(finding.code, "URL")
     if finding.code in GROUPED:
         return f"{counted(finding.count, 'group')}, {counted(finding.pages, 'page')}"
     words = counted(finding.count, noun)
