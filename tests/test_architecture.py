@@ -34,7 +34,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 3860,
+    "parse": 3910,
     "model": 1845,
     "errors": 200,
     "settings": 1660,

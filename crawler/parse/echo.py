@@ -1,6 +1,6 @@
 """The address of a page in the page's own text: error pages, search results and calendars repeat it.
 
-`without_echo` puts one mark in place of what repeats the path, the query or the host, so that answers that
+`Echo` puts one mark in place of what repeats the path, the query or the host, so that answers that
 differ only in that are one content. Whole segments and values count, not single words of them, since any
 text has "the" in it. On a page of a calendar, the date of its URL and its neighbours count, too. Pure.
 """
@@ -71,55 +71,76 @@ _ANY_DATE: Final = re.compile(
 )
 
 
-def without_echo(text: bytes, url: str, *, calendar: bool = False) -> bytes:
-    """The text, with MARK in place of each repetition of the address."""
-    if calendar:
-        dated = _date_of(url)
-        text = _without_days(_without_week(text, dated) if dated else text, dated=dated is not None)
-    plain = text.translate(_PLAIN)
-    found = [span for phrase in _phrases(url, calendar=calendar) for span in _places(plain, phrase)]
-    found += [hit.span() for form in _lists(url) for hit in islice(form.finditer(plain), MOST_PLACES)]
-    target = b"/" + url.partition("://")[2].partition("/")[2].encode("utf-8", "surrogatepass")
-    for whole in {target, target.partition(b"?")[0]} - {b"/"}:
-        found += _places(text, whole)
-    parts: list[bytes] = []
-    done = 0
-    for low, high in _joined(plain, sorted(found)):
-        start, end = _widened(text, max(low, done), high, done)
-        parts += text[done:start], MARK
-        done = end
-    return b"".join([*parts, text[done:]]) if parts else text
+class Echo:
+    """What repeats one address, to be found in the texts of its page."""
+
+    def __init__(self, url: str, *, calendar: bool = False) -> None:
+        """`calendar`: the date of the URL and its neighbours repeat it, too."""
+        self._dated = _date_of(url) if calendar else None
+        self._calendar = calendar
+        self._phrases = _phrases(url, calendar=calendar)
+        self._lists = list(_lists(url))
+        target = b"/" + url.partition("://")[2].partition("/")[2].encode("utf-8", "surrogatepass")
+        self._targets = {target, target.partition(b"?")[0]} - {b"/"}
+
+    def without(self, text: bytes) -> bytes:
+        """The text, with MARK in place of each repetition of the address."""
+        if self._calendar:
+            text = _without_week(text, self._dated) if self._dated else text
+            text = _without_days(text, dated=self._dated is not None)
+        plain = text.translate(_PLAIN)
+        found = [span for phrase in self._phrases for span in _places(plain, phrase)]
+        found += [hit.span() for form in self._lists for hit in islice(form.finditer(plain), MOST_PLACES)]
+        found += [span for whole in self._targets for span in _places(text, whole)]
+        if not found:
+            return text
+        parts: list[bytes] = []
+        done = 0
+        for low, high in _joined(plain, sorted(found)):
+            start, end = _widened(text, max(low, done), high, done)
+            parts += text[done:start], MARK
+            done = end
+        return b"".join([*parts, text[done:]])
 
 
-def varies(url: str, href: str, text: str, beside: Collection[str] = ()) -> bool:
-    """Whether a link leads to a variation of the address of its page, which is all that its text says.
+def variations(
+    url: str, hrefs: Iterable[str], beside: Collection[str] = ()
+) -> dict[str, frozenset[str] | None]:
+    """The links that lead to a variation of the address of their page, and the words that spell it.
 
     Such are the same path with a query, or a longer path with that of the page in it: pages that differ only
-    in them are one content. Of links to `beside` (`only_beside`) the text may say anything.
+    in them are one content. Of links to `beside` (`only_beside`) the text may say anything, which is None.
     """
-    if len(text) > LONGEST_NAME:
-        return False
     own, _, query = url.partition("?")
-    if not (beside or query or "?" in href) and _is_elsewhere(own, href):
-        return False
-    try:
-        absolute = urls.origin(url) + href if href[:1] == "/" != href[1:2] else urljoin(url, href)
+    if not (beside or query):
+        hrefs = _maybe_within(own, hrefs)
+    found: dict[str, frozenset[str] | None] = {}
+    for href in hrefs:
+        try:
+            absolute = urls.origin(url) + href if href[:1] == "/" != href[1:2] else urljoin(url, href)
+        except ValueError:
+            continue
         path, _, asked = absolute.partition("#")[0].partition("?")
-    except ValueError:
-        return False
-    if path in beside and not asked:
-        return True
-    if not (path == own if query or asked else _contains(path, own.rstrip("/"))):
-        return False
-    spelt = unquote(f"{path} {asked}").lower()
-    return set(_NAME.findall(text.lower())) <= set(_NAME.findall(spelt))
+        if path in beside and not asked:
+            found[href] = None
+        elif path == own if query or asked else _contains(path, own.rstrip("/")):
+            found[href] = frozenset(_NAME.findall(unquote(f"{path} {asked}").lower()))
+    return found
 
 
-def _is_elsewhere(own: str, href: str) -> bool:
-    """Whether a link cannot contain the path of its page, as seen without joining the two, which is slow."""
-    is_short = len(href) <= len(urls.target(own).rstrip("/"))
-    name = own.rpartition("/")[2]
-    return (is_short and href[:1] == "/") or (name != "" and name not in href and href.isprintable())
+def only_spells(text: str, words: frozenset[str] | None) -> bool:
+    """Whether the text of a link says no more than the `words` of its address; None: it may say anything."""
+    return len(text) <= LONGEST_NAME and (words is None or words.issuperset(_NAME.findall(text.lower())))
+
+
+def _maybe_within(own: str, hrefs: Iterable[str]) -> list[str]:
+    """The links that can contain the path of their page, as seen without joining the two, which is slow."""
+    name, size = own.rpartition("/")[2], len(urls.target(own).rstrip("/"))
+    return [
+        href
+        for href in hrefs
+        if "?" in href or ((name in href or not href.isprintable()) and (href[:1] != "/" or len(href) > size))
+    ]
 
 
 def beside_by_number(url: str) -> tuple[str, ...]:
@@ -158,7 +179,7 @@ def _contains(path: str, own: str) -> bool:
     return is_longer and (path.startswith(own) or path.rstrip("/").endswith(f"/{target}"))
 
 
-def _phrases(url: str, *, calendar: bool) -> Iterable[bytes]:
+def _phrases(url: str, *, calendar: bool) -> list[bytes]:
     """What repeats the address, in lower case, with a blank for each separator."""
     address, _, query = url.partition("?")
     _, _, host, *segments = (address.encode("utf-8", "surrogatepass") + b"///").split(b"/")

@@ -23,7 +23,8 @@ except ImportError:
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawler.parse import echo, volatile_text
+from crawler.parse import volatile_text
+from crawler.parse.echo import MARK, Echo
 from crawler.parse.extract import BYTES as BYTES  # noqa: PLC0414 - part of the names here, too
 from crawler.parse.extract import WORDING_DIGITS
 
@@ -36,7 +37,7 @@ MEDIA: Final = "img,video,audio,source,embed,input[type=image]"
 DIGITS: Final = 16  # hex digits of a fingerprint
 MOST_BLOCKS: Final = 2_000
 MOST_PIECES: Final = 1_000
-_NUMBERS: Final = re.compile(rb"[0-9%b]+" % echo.MARK)  # a year may be that of the URL, or not
+_NUMBERS: Final = re.compile(rb"[0-9%b]+" % MARK)  # a year may be that of the URL, or not
 _WORDS: Final = re.compile(rb"[A-Za-z\x80-\xff]{3}")
 MOST_MEDIA: Final = 1_000
 _FRAMES: Final = frozenset({"iframe", "object"})
@@ -146,36 +147,66 @@ def _length(text: str) -> int:
     return len(text) if len(text) > EXACTLY_COUNTED else len(" ".join(text.split()))
 
 
-def fingerprint(visible: VisibleText, url: str | None = None, *, calendar: bool = False) -> str:
-    """`DIGITS` hex digits.
+class Folded(NamedTuple):
+    """The same as bytes, with one blank for each run of whitespace."""
 
-    `url`: what repeats it is left out. `calendar`: so are its date and the neighbours of that.
-    """
-    text = _lasting(visible, visible.text, url, calendar=calendar)
-    linked = _plain(visible.linked)
-    return _digest(visible, text, echo.without_echo(linked, url, calendar=calendar) if url else linked)
+    title: bytes
+    text: bytes
+    linked: bytes
+    media: bytes
 
 
-def blocks(visible: VisibleText, url: str) -> tuple[int, ...]:
+def fold(visible: VisibleText) -> Folded:
+    """What versions of the content are made from."""
+    title = " ".join(visible.title.split()).encode("utf-8", "replace")
+    media = "\n".join(visible.media).encode("utf-8", "replace")
+    return Folded(title, _plain(visible.text), _plain(visible.linked), media)
+
+
+class Lasting(NamedTuple):
+    """The content of a page without what changes from one request to the next: pieces separated by NODE."""
+
+    whole: bytes  # title, text and media
+    linked: bytes  # the text of links
+
+
+def lasting(folded: Folded, echo: Echo | None = None) -> Lasting:
+    """`echo`: what repeats the address is left out, too."""
+    text, linked = _steady(folded, echo), folded.linked
+    whole = volatile_text.NODE.join([text, folded.media]) if folded.media else text
+    return Lasting(whole, echo.without(linked) if echo else linked)
+
+
+def fingerprint(content: Lasting) -> str:
+    """`DIGITS` hex digits."""
+    title, *pieces = content.whole.split(volatile_text.NODE)
+    links = frozenset(content.linked.split(volatile_text.NODE))
+    # A page of links alone has no other content.
+    words = [title, *([piece for piece in pieces if piece not in links] or pieces)]
+    shown = digest(volatile_text.NODE.join(words))[:WORDING_DIGITS]
+    return shown + digest(content.whole)[: DIGITS - WORDING_DIGITS]
+
+
+def blocks(folded: Folded, echo: Echo) -> tuple[int, ...]:
     """Digests of the title and of each piece of text, without numbers and what repeats the URL."""
-    text = _NUMBERS.sub(b"0", _lasting(visible, visible.text, url))
-    title, *pieces = text.split(volatile_text.NODE)
+    title, *pieces = _NUMBERS.sub(b"0", _steady(folded, echo)).split(volatile_text.NODE)
     found = {piece.strip() for piece in pieces if _WORDS.search(piece)}
     if _WORDS.search(title):
         found.add(b"title " + title.strip())
     return tuple(sorted(map(crc32, found))[:MOST_BLOCKS])
 
 
-def pieces(visible: VisibleText, url: str | None = None) -> tuple[int, ...]:
+def pieces(content: Lasting) -> tuple[int, ...]:
     """Digests of title, pieces of text and media, in order; none if there are more than `MOST_PIECES`."""
-    found = _whole(visible, _lasting(visible, visible.text, url)).split(volatile_text.NODE)
+    found = content.whole.split(volatile_text.NODE)
     return tuple(crc32(piece) & 0xFFFF for piece in found) if len(found) <= MOST_PIECES else ()
 
 
 def unordered(visible: VisibleText) -> str:
     """`DIGITS` hex digits, independent of the order of the text and of arrows: for sort orders of a list."""
     pieces = sorted(piece.strip() for piece in _ARROWS.sub("", visible.text).split(_SEPARATOR))
-    return digest(_whole(visible, _lasting(visible, _SEPARATOR.join(filter(None, pieces)))))
+    ordered = visible._replace(text=_SEPARATOR.join(filter(None, pieces)), linked="")
+    return digest(lasting(fold(ordered)).whole)
 
 
 def is_in_order(unordered: str, ordered: str) -> bool:
@@ -183,37 +214,18 @@ def is_in_order(unordered: str, ordered: str) -> bool:
     return unordered.startswith(ordered[WORDING_DIGITS:])
 
 
-def _lasting(visible: VisibleText, text: str, url: str | None = None, *, calendar: bool = False) -> bytes:
-    """The title and a text without what changes from one request to the next, and what repeats `url`."""
-    title, plain = _title(visible), _plain(text)
-    if url:
+def _steady(folded: Folded, echo: Echo | None) -> bytes:
+    """The title and the text."""
+    title, text = folded.title, folded.text
+    if echo:
         # First, since parts of an address may look like tokens.
-        title, plain = (echo.without_echo(part, url, calendar=calendar) for part in (title, plain))
-    return volatile_text.NODE.join([title, volatile_text.without_volatile(plain)])
-
-
-def _digest(visible: VisibleText, text: bytes, linked: bytes) -> str:
-    whole = _whole(visible, text)
-    title, *pieces = whole.split(volatile_text.NODE)
-    links = frozenset(linked.split(volatile_text.NODE))
-    # A page of links alone has no other content.
-    words = [title, *([piece for piece in pieces if piece not in links] or pieces)]
-    shown = digest(volatile_text.NODE.join(words))[:WORDING_DIGITS]
-    return shown + digest(whole)[: DIGITS - WORDING_DIGITS]
-
-
-def _whole(visible: VisibleText, text: bytes) -> bytes:
-    media = "\n".join(visible.media).encode("utf-8", "replace")
-    return volatile_text.NODE.join([text, media]) if media else text
+        title, text = echo.without(title), echo.without(text)
+    return volatile_text.NODE.join([title, volatile_text.without_volatile(text)])
 
 
 def digest(data: bytes) -> str:
     """Sixteen hex digits."""
     return blake2b(data, digest_size=8).hexdigest()
-
-
-def _title(visible: VisibleText) -> bytes:
-    return " ".join(visible.title.split()).encode("utf-8", "replace")
 
 
 def _plain(visible: str) -> bytes:

@@ -152,7 +152,7 @@ def extract(source: PageSource) -> ParsedPage:
             password=password, length=visible.length, noscript=asks and visible.length < needs_scripts.LITTLE
         )
     if visible and in_blocks:
-        page = page._replace(blocks=content.blocks(visible, url))
+        page = page._replace(blocks=content.blocks(content.fold(visible), echo.Echo(url)))
     return _fingerprinted(page, visible, varying, source) if visible and varying and fingerprinted else page
 
 
@@ -163,7 +163,9 @@ def _fingerprinted(
     orders; of a page that shows nothing, only the bytes tell what it is. `varying`: without the links to
     variations of its address.
     """
-    ordered = plain = content.fingerprint(visible)
+    folded = content.fold(visible)
+    lasting = content.lasting(folded)
+    ordered = plain = content.fingerprint(lasting)
     unordered: str | None = ordered
     if not (visible.text or visible.media):
         unordered = None
@@ -171,20 +173,26 @@ def _fingerprinted(
         unordered = content.unordered(visible)
     if Extract.ECHOLESS in source.wanted:
         is_calendar = Extract.CALENDAR in source.wanted
-        ordered = content.fingerprint(varying, source.url, calendar=is_calendar)
+        own = echo.Echo(source.url, calendar=is_calendar)
+        lasting = content.lasting(folded if varying is visible else content.fold(varying), own)
+        ordered = content.fingerprint(lasting)
         if unordered and content.is_in_order(unordered, plain) and not is_calendar:
             unordered = ordered
-    echoing = source.url if Extract.ECHOLESS in source.wanted else None
-    pieces = content.pieces(visible, echoing) if source.known not in {"", ordered} else ()
+    pieces = content.pieces(lasting) if source.known not in {"", ordered} else ()
     return page._replace(content=ordered, unordered=unordered, pieces=pieces)
 
 
 def _links_that_vary(tree: LexborHTMLParser, source: PageSource) -> list[LexborNode]:
-    """Links to variations of the address of their page, whose text only spells it (`echo.varies`)."""
-    links = [(node, node.attributes["href"] or "") for node in tree.css("a[href]")[:MOST_ECHOES]]
-    is_calendar = Extract.CALENDAR in source.wanted
-    beside = () if is_calendar else echo.only_beside(source.url, source.body)
-    return [node for node, href in links if echo.varies(source.url, href, node.text(), beside)]
+    """Links to variations of the address of their page, whose text only spells it."""
+    nodes = tree.css("a[href]")[:MOST_ECHOES]
+    hrefs = [(node.attributes["href"] or "").partition("#")[0] for node in nodes]
+    beside = () if Extract.CALENDAR in source.wanted else echo.only_beside(source.url, source.body)
+    found = echo.variations(source.url, set(hrefs), beside)
+    return [
+        node
+        for node, href in zip(nodes, hrefs, strict=True)
+        if href in found and echo.only_spells(node.text(), found[href])
+    ]
 
 
 def _title(tree: LexborHTMLParser) -> str | None:

@@ -8,8 +8,8 @@ instructions. Pure.
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Final
 
@@ -76,11 +76,12 @@ def without_volatile(text: bytes) -> bytes:
     folded = text.translate(_FOLD)
     spans = _candidates(folded)
     matching = _matching([folded[start:end] for start, end in spans])
+    makes = _made(folded)
     parts: list[bytes] = []
     done = 0  # the text up to here is in `parts`
     for number, (start, end) in enumerate(spans):
         if folded[start] == _ZERO and _BARE.fullmatch(folded, start, end):
-            if not _may_count(folded, start, end):
+            if not _may_count(folded, start, end, makes):
                 continue
             rest = _without_count(text, start, end)
         elif number in matching:
@@ -145,15 +146,20 @@ def _tokens(folded: bytes) -> list[int]:
     return [word.start() for word in words if word[0].find(b"0") >= 0]
 
 
-def _may_count(folded: bytes, start: int, end: int) -> bool:
-    """Whether the text next to a piece that is only a number may name what it counts."""
+def _made(folded: bytes) -> list[int]:
+    """Where one of `_MAKES` begins, in order."""
+    return sorted(chain.from_iterable(_places(folded, word) for word in _MAKES))
+
+
+def _may_count(folded: bytes, start: int, end: int, makes: Sequence[int]) -> bool:
+    """Whether the text next to a piece that is only a number may name what it counts. `makes`: `_made`."""
     if (
         folded[end + 1 : end + 4] in _STARTS
         or folded[max(0, start - 6) : max(0, start - 1)].rstrip(b" :=")[-3:] in _ENDS
     ):
         return True
-    before = max(0, start - 1 - 4 * NEAR), max(0, start - 1)
-    return any(folded.find(word, *before) >= 0 for word in _MAKES)
+    at = bisect_left(makes, start - 1 - 4 * NEAR)
+    return at < len(makes) and makes[at] < start - 1
 
 
 def _without_count(text: bytes, start: int, end: int) -> bytes:
