@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import anyio
 import pytest
 
 from crawler.app.job import Job, open_job
@@ -245,3 +246,37 @@ async def test_members_of_a_database_share_the_budget(tmp_path: Path) -> None:
                 pages.append((visited(site, asked), listed))
         seen.append(pages)
     assert seen[0] == seen[1]
+
+
+@pytest.mark.slow
+@pytest.mark.system
+async def test_two_members_of_one_partial_run(tmp_path: Path) -> None:
+    """Together they visit what one process visits, no page twice, and publish the same; on a file these are processes."""
+    ways: tuple[tuple[str, int, dict[str, object]], ...] = (
+        (str(tmp_path / "one.db"), 1, {}),
+        (str(tmp_path / "two.db"), 1, {"processes": 2}),
+        (new_state(), 2, {}),
+    )
+    seen = []
+    for place, (state, members, more) in enumerate(ways):
+        with serving(build()) as (site, origin):
+            nights, pages = Nights(origin, tmp_path / str(place)), []
+            await nights.night(state=state)
+            for night, budget in enumerate((20, 30)):
+                build(100 - night, 15)(site)
+                run = {"run": f"night-{night}"} if members > 1 else {}
+                asked, found = len(site.log), list[tuple[Ending, set[str]]]()
+
+                async def member(chosen: dict[str, object], to: list[tuple[Ending, set[str]]]) -> None:
+                    to.append(await nights.night(**chosen))  # noqa: B023 - awaited within this night
+
+                async with anyio.create_task_group() as tasks:
+                    for _ in range(members):
+                        tasks.start_soon(member, {"state": state, "budget": budget, **run, **more}, found)
+                assert {ending for ending, _ in found} <= {Ending.COMPLETE, Ending.OVER}
+                targets = [one.target for one in site.log[asked:] if one.target.startswith("/s")]
+                assert len(targets) == len(set(targets))
+                pages.append((visited(site, asked), found[0][1]))
+        seen.append(pages)
+    assert seen[0] == seen[1]
+    assert seen[0] == seen[2]
