@@ -34,7 +34,7 @@ from crawler.report.log import log_repeated
 from crawler.report.traffic import Traffic
 from crawler.rules.judge import LISTABLE_TYPES, Judge, JudgeRules
 from crawler.rules.lastmod import DATE_SOURCES
-from crawler.settings.object_url import parsed
+from crawler.settings.object_url import parsed, state_object
 from crawler.settings.sections import Settings
 from crawler.workers.sandbox import CHILDREN, Sandbox
 
@@ -84,10 +84,12 @@ def check_extras(settings: Settings) -> None:
     """Raises `ConfigError`, which names the extra, if one that the settings require is not installed."""
     if settings.http.http2 and find_spec("h2") is None:
         raise ConfigError("--http2 needs the http2 extra: pip install 'sitemap-crawler[http2]'.")
-    if url := parsed(settings.output.output):
-        from crawler.sitemap.publish.object_store import check_installed  # noqa: PLC0415 - if asked for
+    kept, published = state_object(settings.state.state), parsed(settings.output.output)
+    for flag, url in ("--state", kept), ("--output", published):
+        if url:
+            from crawler.sitemap.publish.object_store import check_installed  # noqa: PLC0415 - if asked for
 
-        check_installed(url)
+            check_installed(url, flag)
     if settings.render.render != "off":
         from crawler.fetch.render import renderer  # noqa: PLC0415 - as above
 

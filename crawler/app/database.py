@@ -62,7 +62,9 @@ def _one(settings: Settings, name: str | None) -> Address:
 def _address(settings: Settings, name: str | None) -> Address:
     address = address_of(settings)
     if address is None:
-        raise ConfigError("`state` is for databases: give --state postgresql://USER@HOST/DATABASE.")
+        raise ConfigError(
+            "`state` is for databases, not for files or object stores: give --state postgresql://USER@HOST/DATABASE."
+        )
     if name is None:
         return address
     return address._replace(name=name_of(start_url(name, normaliser(settings))) if is_web(name) else name)

@@ -399,9 +399,7 @@ async def open_job(
 
     `transport`: any `httpx.AsyncBaseTransport` in place of the default one, or a function that takes the
     default one and returns one that wraps it (docs/use/library.md says which guarantees then still hold). It
-    is closed with the job.
-
-    Raises `ConfigError`, `FrontierError` or `StateBusy` before the first request.
+    is closed with the job. Raises `ConfigError`, `FrontierError` or `StateBusy` before the first request.
     """
     with worded(in_python):
         chosen = preflight(settings)
@@ -422,17 +420,17 @@ async def open_checked_job(
     clock: Callable[[], float] = time.monotonic,
     sinks: Sequence[Sink] = (),
     transport: Transport | None = None,
+    left: Callable[[], float] | None = None,
 ) -> AsyncIterator[Job]:
-    """As `open_job`, for settings that `preflight` returned; errors name them as flags."""
+    """As `open_job`, for what `preflight` returned; errors name flags. `left`: see `opened`."""
     async with AsyncExitStack() as stack:
         given = await open_given(settings, stack)
         stats = _stats(given, clock)
         # Opened before the state, so that wrong settings raise before it is changed.
         plain = await stack.enter_async_context(open_fetcher(given.settings, transport))
         begun = new_file(given.settings, given.starts[0])
-        unused: list[Path] = []
-        stack.callback(lambda: remove_files(unused))
-        frontier = await opened(given.settings, given.starts[0])
+        stack.callback(remove_files, unused := list["Path"]())
+        frontier = await opened(given.settings, given.starts[0], left)
         stack.push_async_callback(frontier.close)
         run = await begin_run(frontier, given)
         parts = await stack.enter_async_context(

@@ -17,6 +17,7 @@ from crawler.parse.url import Url
 from crawler.rules.scope import SiteScope
 from crawler.settings import load
 from crawler.settings.load import Origin, SiteTable
+from crawler.settings.object_url import state_object
 from crawler.settings.sections import Settings
 
 SHOWN: Final = 20  # names in an error
@@ -122,7 +123,8 @@ def _state(settings: Settings, name: str) -> str:
     if not given:
         return str(FOLDER / f"{name}.db")
     if not is_database(settings):
-        return _beside(given, name)
+        folder, _, file = given.rpartition("/")
+        return f"{folder}/{_beside(file, name)}" if state_object(given) else _beside(given, name)
     return given if "#" in given else f"{given}#{name}"
 
 

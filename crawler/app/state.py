@@ -6,12 +6,12 @@ It makes no requests. What a crawl needs is imported when a frontier is opened, 
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from crawler.errors import ConfigError, StateAway
 from crawler.frontier.pace import FAR
@@ -22,6 +22,7 @@ from crawler.frontier.sqlite.state_file import lock_of, remove_state, seconds_si
 from crawler.model.run import Progress
 from crawler.parse import url as urls
 from crawler.parse.url import Url
+from crawler.settings.object_url import state_object
 from crawler.settings.sections import Settings
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def state_path(settings: Settings, start: Url | None) -> str:
 
 def is_file(settings: Settings) -> bool:
     """Whether the state is a file, so that others can lie beside it."""
-    return settings.state.state != MEMORY and not is_database(settings)
+    is_elsewhere = is_database(settings) or state_object(settings.state.state)
+    return settings.state.state != MEMORY and not is_elsewhere
 
 
 def new_file(settings: Settings, start: Url) -> Path | None:
@@ -101,16 +103,27 @@ def states() -> list[str]:
     return sorted(str(path) for path in FOLDER.glob("*.db") if owner_of(path) is Owner.OURS)
 
 
-def progress(settings: Settings, start: Url | None, *, counted: bool = True) -> Progress | None:
+def progress(
+    settings: Settings, start: Url | None, says: Callable[[str], None], *, counted: bool = True
+) -> Progress | None:
     """The newest run and who works on it; None before the first. Raises `FrontierError` or `ConfigError`.
 
-    `counted`: with the balance, even where many members look often at a large state.
+    `counted`: with the balance, even where many members look often at a large state. `says`: gets a sentence
+    about a state in an object store.
     """
     if address := _address_of(settings, start):
         from crawler.frontier.postgres import progress as shared  # noqa: PLC0415 - the driver is an extra
 
         return shared.read_progress(address, counted=counted)
-    path = _file_of(settings, start)
+    if url := state_object(settings.state.state):
+        from crawler.app.stored_frontier import copied  # noqa: PLC0415 - the library is an extra
+
+        with copied(url, settings.output.publish_timeout, says) as path:
+            return _progress(str(path))
+    return _progress(_file_of(settings, start))
+
+
+def _progress(path: str) -> Progress | None:
     known = read_overview(path)
     if known is None:
         return None
@@ -129,20 +142,30 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
     begins_anew = settings.state.fresh and path != MEMORY and not read_only
     if begins_anew and (kept := remove_state(path)):
         log.warning("state file is damaged; kept under another name", extra={"fields": {"file": str(kept)}})
-    return SqliteFrontier(
-        path,
-        delay=_delay(settings),
-        keep_runs=settings.state.keep_runs,
-        keep_failing=settings.guard.keep_failing,
-        far=far_of(settings),
-        max_hosts=settings.scope.max_hosts,
-        clock=time.time,
-        read_only=read_only,
-    )
+    return SqliteFrontier(path, **_options(settings), clock=time.time, read_only=read_only)
 
 
-async def opened(settings: Settings, start: Url | None) -> "Frontier":
-    """As `open_frontier`, but waits for a database that does not answer yet, for `AWAY` seconds."""
+async def opened_copy(settings: Settings, start: Url | None, says: Callable[[str], None]) -> "Frontier":
+    """The frontier of a site, for reading. `says`: gets a sentence about a state in an object store."""
+    if url := state_object(settings.state.state):
+        from crawler.app.stored_frontier import open_copy  # noqa: PLC0415 - the library is an extra
+
+        return await open_copy(url, settings.output.publish_timeout, says, _options(settings))
+    return open_frontier(settings, start, read_only=True)
+
+
+async def opened(
+    settings: Settings, start: Url | None, left: Callable[[], float] | None = None
+) -> "Frontier":
+    """As `open_frontier`, but waits for a database that does not answer yet, for `AWAY` seconds.
+
+    A state in an object store is fetched. `left`: seconds until the program must have ended.
+    """
+    if url := state_object(settings.state.state):
+        from crawler.app.stored_frontier import forever, open_stored  # noqa: PLC0415 - as above
+
+        seconds, fresh = settings.output.publish_timeout, settings.state.fresh
+        return await open_stored(url, seconds, _options(settings), fresh=fresh, left=left or forever)
     try:
         return open_frontier(settings, start)
     except StateAway as error:
@@ -163,26 +186,26 @@ def _open_shared(settings: Settings, address: Address, *, read_only: bool) -> "F
 
     if settings.state.fresh and not read_only:
         renew(address, settings.state.run or "")
-    return PostgresFrontier(
-        f"{address.conninfo}#{address.name}",
-        delay=_delay(settings),
-        keep_runs=settings.state.keep_runs,
-        keep_failing=settings.guard.keep_failing,
-        far=far_of(settings),
-        max_hosts=settings.scope.max_hosts,
-        read_only=read_only,
-    )
+    return PostgresFrontier(f"{address.conninfo}#{address.name}", **_options(settings), read_only=read_only)
 
 
-def _delay(settings: Settings) -> float:
-    return 1 / settings.pace.rate if settings.pace.rate else 0.0
+def _options(settings: Settings) -> dict[str, Any]:
+    """What every frontier is told by the settings."""
+    return {
+        "delay": 1 / settings.pace.rate if settings.pace.rate else 0.0,
+        "keep_runs": settings.state.keep_runs,
+        "keep_failing": settings.guard.keep_failing,
+        "far": far_of(settings),
+        "max_hosts": settings.scope.max_hosts,
+    }
 
 
 def _file_of(settings: Settings, start: Url | None) -> str:
     path = state_path(settings, start)
     if "://" in path:
         raise ConfigError(
-            f"--state: {path.partition(':')[0]} is not supported; name a file, or postgresql://…"
+            f"--state: {path.partition(':')[0]} is not supported; name a file, or give a URL with "
+            "postgresql://, s3://, gs:// or az://"
         )
     return path
 

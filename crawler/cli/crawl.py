@@ -135,7 +135,8 @@ async def _run(settings: Settings, stopping: "_Stopping", notifier: Notifier) ->
         log.warning("certificates are not verified: anyone on the network path can alter what is read")
     if not settings.guard.dry_run:
         await check_output(settings.output)
-    async with open_checked_job(settings, sinks=[lines.LineSink(settings.log.log_format)]) as job:
+    sinks = [lines.LineSink(settings.log.log_format)]
+    async with open_checked_job(settings, sinks=sinks, left=received.left) as job:
         await _log_start(job)
         stopping.job = job
         try:

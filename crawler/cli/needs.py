@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from crawler.errors import ConfigError
-from crawler.settings.object_url import is_object_url
+from crawler.settings.object_url import is_object_url, state_object
 from crawler.settings.sections import Settings
 
 
@@ -33,8 +33,9 @@ NEEDS: Final = (
     Need(("gzip", "file_mode", "publish_command"), "output", lambda s: s.output.output != "-",
          "with --output -"),
     Need(("publish_timeout",), "publish_command",
-         lambda s: bool(s.output.publish_command or is_object_url(s.output.output)),
-         "without --publish-command or an object store as --output"),
+         lambda s: bool(s.output.publish_command or is_object_url(s.output.output)
+                        or state_object(s.state.state)),
+         "without --publish-command or an object store"),
     Need(("indexnow_key", "indexnow_key_location", "indexnow_endpoint"), "submit", lambda s: s.submit.submit,
          "without --submit"),
     Need(("max_external", "max_external_hosts", "max_external_time"), "check_external",

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Final
 
 from crawler.app.settings_urls import normaliser, start_url
-from crawler.app.state import FOLDER, open_frontier, state_path, states
+from crawler.app.state import FOLDER, open_frontier, opened, opened_copy, state_path, states
+from crawler.cli.output import remark
+from crawler.cli.signals import received
 from crawler.errors import ConfigError, FrontierError
 from crawler.model.outcome import code
 from crawler.model.rows import UrlRecord
 from crawler.model.run import Run
 from crawler.parse.url import Url
 from crawler.ports import Frontier
+from crawler.settings.object_url import state_object
 from crawler.settings.sections import Settings
 
 STATES_SHOWN: Final = 8
@@ -30,7 +33,12 @@ async def opened_state(
     settings: Settings, url: Url | None, *, read_only: bool = True
 ) -> AsyncIterator[Frontier]:
     """The state that the settings name. Raises `FrontierError`."""
-    frontier = open_frontier(settings, url, read_only=read_only)
+    if read_only:
+        frontier = await opened_copy(settings, url, remark)
+    elif state_object(settings.state.state):
+        frontier = await opened(settings, url, received.left)
+    else:
+        frontier = open_frontier(settings, url)
     try:
         yield frontier
     finally:

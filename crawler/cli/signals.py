@@ -7,6 +7,7 @@ and imports almost nothing; the command line decides how to react. A library use
 
 import os
 import signal
+import time
 
 TYPE_CHECKING = False  # typing takes longer to import than all of this
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+ENDING = 9.5  # seconds in which a first signal ends the program
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
@@ -22,6 +24,7 @@ class Received:
 
     def __init__(self) -> None:
         self.first: signal.Signals | None = None
+        self.at = 0.0  # when that was, in seconds of the monotonic clock
         self.listener: Callable[[], None] | None = None  # called on the first signal, from within the handler
         self.leaving: Callable[[], None] | None = None  # called on the second signal, before exiting
         self._before: dict[signal.Signals, object] = {}
@@ -51,9 +54,13 @@ class Received:
         """The exit code for the first signal, as in a shell (130 or 143); 0 if there was none."""
         return 128 + self.first if self.first else 0
 
+    def left(self) -> float:
+        """Seconds until the program must have ended; infinite before the first signal."""
+        return self.at + ENDING - time.monotonic() if self.first else float("inf")
+
     def _receive(self, number: int, _frame: "FrameType | None") -> None:
         if self.first is None:
-            self.first = signal.Signals(number)
+            self.first, self.at = signal.Signals(number), time.monotonic()
             if self.listener:
                 self.listener()
             return

@@ -2,14 +2,15 @@
 
 import math
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import click
 
 from crawler.app.sites import SiteSettings
 from crawler.app.state import progress, state_path
-from crawler.cli.output import show_lines, show_object
+from crawler.cli.output import remark, show_lines, show_object
 from crawler.cli.saved_state import start_of, with_state
 from crawler.cli.several import show_each
 from crawler.errors import Exit, NoState
@@ -18,6 +19,7 @@ from crawler.model.run import Member, Progress
 from crawler.model.survey import Balance
 from crawler.report.formatting import counted, duration, iso, least_words, pace_words, second
 from crawler.report.printable import printable
+from crawler.settings.object_url import state_object
 from crawler.settings.sections import Settings
 
 SHOWN: Final = 20  # members in the text form
@@ -47,7 +49,8 @@ def _show_one(settings: Settings, alive: float | None, form: str) -> tuple[float
     """
     start = start_of(settings)
     settings = with_state(settings, start)
-    known = progress(settings, start, counted=alive is None or form != "text")
+    read = partial(progress, settings, start, remark, counted=alive is None or form != "text")
+    known = _interruptible(read) if state_object(settings.state.state) else read()
     if known is None:
         raise NoState("The state is empty: no crawl has started yet.")
     silent = known.silent if alive is None else known.silent_on(socket.gethostname())
@@ -57,6 +60,14 @@ def _show_one(settings: Settings, alive: float | None, form: str) -> tuple[float
     else:
         show_object(_facts(known), form)
     return silent, alive is not None and not (known.run.complete or known.run.ended) and silent > alive
+
+
+def _interruptible(read: Callable[[], Progress | None]) -> Progress | None:
+    """Reads in a thread, as a store may not answer."""
+    from crawler.cli.interrupt import run  # noqa: PLC0415 - without an event loop, this command is fast
+    from crawler.sitemap.publish.object_store import abandonable  # noqa: PLC0415 - as above
+
+    return run(partial(abandonable, read))
 
 
 def _facts(known: Progress) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from crawler.app.publication import output_of, published_as
-from crawler.app.state import open_frontier
+from crawler.app.state import opened_copy
 from crawler.app.submission import Submitted, check, is_published, submit
 from crawler.cli.output import remark, show_object, suggested
 from crawler.cli.saved_state import opened_state, start_of, with_state
@@ -164,7 +164,7 @@ async def _site_and_output(settings: Settings) -> tuple[str, str]:
     start = start_of(settings)
     try:
         settings = with_state(settings, start)
-        frontier = open_frontier(settings, start, read_only=True)
+        frontier = await opened_copy(settings, start, remark)
     except (FrontierError, ConfigError):
         site = settings.output.publish_base or start or ANYWHERE
         return urls.origin(f"{site}/"), settings.output.output

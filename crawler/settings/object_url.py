@@ -1,14 +1,14 @@
 """The URL of a place in an object store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX`.
 
-Parses the values of `--output`, of which every other one is a folder. It never contains credentials: those
-come from the environment (`sitemap.publish.object_store`).
+Parses the values of `--output`, of which every other one is a folder, and of `--state`, where it names an
+object. It never contains credentials: those come from the environment (`sitemap.publish.object_store`).
 """
 
 import re
 from dataclasses import dataclass
 from typing import Final
 
-from crawler.settings.values import TEXT, InvalidValue, Kind
+from crawler.settings.values import TEXT, InvalidValue, Kind, show_state
 
 SCHEMES: Final = ("s3", "gs", "az")
 
@@ -40,8 +40,8 @@ def is_object_url(output: str) -> bool:
     return output.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 
-def parsed(output: str) -> ObjectUrl | None:
-    """The parts of such a URL; None for a folder. Raises `ValueError`."""
+def parsed(output: str, place: str = "a folder") -> ObjectUrl | None:
+    """The parts of such a URL; None for a `place` on a disk. Raises `ValueError`."""
     found = _URL.fullmatch(output)
     if found is None:
         return None
@@ -51,7 +51,7 @@ def parsed(output: str) -> ObjectUrl | None:
         raise InvalidValue("***", "must not contain credentials or a query: those come from the environment")
     if scheme not in SCHEMES:
         near = f"; did you mean {_SIMILAR[scheme]}://?" if scheme in _SIMILAR else ""
-        raise ValueError(f"must be a folder, or a URL with s3://, gs:// or az://{near}")
+        raise ValueError(f"must be {place}, or a URL with s3://, gs:// or az://{near}")
     if not _BUCKET.fullmatch(bucket):
         raise ValueError(f"must name a bucket, as in {scheme}://my-bucket/prefix")
     prefix = prefix.strip("/")
@@ -69,4 +69,22 @@ def _read(value: object) -> str:
     return str(url) if url else text
 
 
+def state_object(state: str | None) -> ObjectUrl | None:
+    """The object in which a state is kept; None if it is kept elsewhere. Raises `ValueError`."""
+    scheme, colon, _ = (state or "").partition("://")
+    if state is None or not colon or scheme.lower() not in {*SCHEMES, *_SIMILAR}:
+        return None
+    url = parsed(state, "a file")
+    if url and not url.prefix:
+        raise ValueError(f"must name an object, as in {url}/site.db")
+    return url
+
+
+def _read_state(value: object) -> str:
+    text = TEXT.read(value)
+    url = state_object(text)
+    return str(url) if url else text
+
+
 OUTPUT: Final = Kind("TEXT", _read)
+STATE: Final = Kind("TEXT", _read_state, show_state)

@@ -14,7 +14,7 @@ from crawler.errors import ConfigError
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import TRAPS
 from crawler.settings.after_run import External, Report, Submit
-from crawler.settings.object_url import OUTPUT
+from crawler.settings.object_url import OUTPUT, STATE
 from crawler.settings.option import Section, Setting, option
 from crawler.settings.page_rules import CHANGEFREQ, PAGE_RULES, PRIORITY, PageRule
 from crawler.settings.recipe import NAMES as RECIPES
@@ -38,7 +38,6 @@ from crawler.settings.values import (
     PATTERN,
     SECONDS,
     SHARE,
-    STATE,
     SWITCH,
     TEXT,
     TIMEOUT,
@@ -382,7 +381,8 @@ class State(Section):
 
     state: str | None = option(
         None,
-        "state file, :memory:, or postgresql://USER@HOST/DATABASE#NAME; .sitemap-crawler/HOST.db if absent",
+        "state file, :memory:, postgresql://USER@HOST/DATABASE#NAME, or s3://, gs://, az://BUCKET/NAME.db; "
+        ".sitemap-crawler/HOST.db if absent",
         ABSENT(STATE),
     )
     run: str | None = option(

@@ -54,7 +54,7 @@ def _text(value: object) -> str:
     return value.strip()
 
 
-def _show_state(value: str) -> str:
+def show_state(value: str) -> str:
     """A state; of one in a database only host, database and name of the crawl."""
     return re.sub(r"^(postgres(?:ql)?://)(?:[^?]*@)?([^?#]*)(?:\?[^#]*)?", r"\1\2", value)
 
@@ -364,7 +364,6 @@ def ABSENT(kind: Kind[T], none: str | None = None) -> Kind[T | None]:  # noqa: N
 
 
 TEXT = Kind("TEXT", _text)
-STATE = Kind("TEXT", _text, _show_state)
 PATTERN = Kind("PATTERN", _pattern)
 NETWORK = Kind("CIDR", _network)
 HOST = Kind("HOST", _host)

@@ -1,9 +1,9 @@
-"""An object store as the place of a sitemap: opens it by the environment, gets, puts and deletes objects
-below a prefix.
+"""An object store as the place of a sitemap or a state: opens it by the environment, gets, puts and deletes
+objects below a prefix.
 
 Blocking: it is called from worker threads, each of which awaits its requests, up to a common time limit. The
-order of requests is decided by `upload`. What a store answers is never shown, as it may contain signed URLs:
-errors are sentences of our own, with at most the error code of the store.
+order of requests is decided by `upload` and `app.stored_state`. What a store answers is never shown, as it
+may contain signed URLs: errors are sentences of our own, with at most the error code of the store.
 """
 
 import asyncio
@@ -12,11 +12,13 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
+import anyio
 from msgspec import Struct
 
 from crawler.errors import ConfigError
@@ -43,6 +45,7 @@ CONNECT: Final = 10.0  # seconds
 RETRIES: Final = 5  # after connection errors and 5xx
 RETRYING: Final = 120.0  # seconds, after which a request is not tried again
 PAUSE: Final = 0.1  # seconds before the first retry
+THREAD_INTERVAL: Final = 0.02  # seconds between looks at a thread
 LARGEST_OBJECT: Final = 64_000_000  # bytes of an object that is held in memory
 
 MEDIA_TYPES: Final = {
@@ -78,20 +81,22 @@ class Object(Struct, frozen=True):
     modified: datetime
 
 
-def check_installed(url: ObjectUrl) -> None:
+def check_installed(url: ObjectUrl, flag: str = "--output") -> None:
     """Raises `ConfigError` if the extra is not installed."""
     if find_spec("obstore") is None:
         raise ConfigError(
-            f"--output {url.scheme}:// needs the cloud extra: pip install 'sitemap-crawler[cloud]'."
+            f"{flag} {url.scheme}:// needs the cloud extra: pip install 'sitemap-crawler[cloud]'."
         )
 
 
-def connect(url: ObjectUrl, seconds: float, environ: Mapping[str, str] = os.environ) -> "Store":
+def connect(
+    url: ObjectUrl, seconds: float, environ: Mapping[str, str] = os.environ, *, flag: str = "--output"
+) -> "Store":
     """The store, with settings and credentials of the environment; no request yet. Raises `ConfigError`.
 
-    `seconds`: for all requests to it.
+    `seconds`: for all requests to it. `flag`: the setting that names it.
     """
-    check_installed(url)
+    check_installed(url, flag)
     check_environment(url, environ)
     from obstore.exceptions import BaseError  # noqa: PLC0415 - an extra, loaded only when asked for
 
@@ -100,7 +105,7 @@ def connect(url: ObjectUrl, seconds: float, environ: Mapping[str, str] = os.envi
     except (BaseError, ValueError):  # their words may contain what is in the variables
         cloud = CLOUDS[url.scheme]
         raise ConfigError(
-            f"--output {url}: the settings of {cloud.name} in the environment are not complete or not valid: "
+            f"{flag} {url}: the settings of {cloud.name} in the environment are not complete or not valid: "
             f"check {cloud.credentials}, and all other variables for it."
         ) from None
 
@@ -161,8 +166,12 @@ class Store:
     def __init__(self, url: ObjectUrl, client: "ObjectStore", seconds: float) -> None:
         self.url, self._client, self._time = url, client, _TimeLimit(seconds)
 
-    def get(self, name: str) -> Object | None:
-        """An object; None if there is none."""
+    def for_seconds(self, seconds: float) -> "Store":
+        """The same store, with so much time for all requests from now on."""
+        return Store(self.url, self._client, seconds)
+
+    def get(self, name: str, largest: int = LARGEST_OBJECT) -> Object | None:
+        """An object; None if there is none. `largest`: bytes."""
         import obstore  # noqa: PLC0415 - as above
 
         async def read() -> Object | None:
@@ -171,15 +180,18 @@ class Store:
             except FileNotFoundError as error:
                 check_bucket(error)
                 return None
-            if found.meta["size"] > LARGEST_OBJECT:
+            if found.meta["size"] > largest:
                 raise StoreError(f"{name} is too large")
             body = bytes(await found.bytes_async())
             return Object(body, _version(found.meta), found.meta["last_modified"])
 
         return self._result(read)
 
-    def download(self, name: str, path: Path) -> bool:
-        """Writes an object to a file; False if there is none, or if the name is impossible."""
+    def download(self, name: str, path: Path, largest: float = inf) -> bool:
+        """Writes an object to a file; False if there is none, or if the name is impossible.
+
+        `largest`: bytes, behind which nothing is read.
+        """
         import obstore  # noqa: PLC0415 - as above
 
         async def copy() -> bool:
@@ -193,6 +205,8 @@ class Store:
             with open(path, "wb") as file:  # noqa: ASYNC230 - in a thread of its own
                 async for chunk in found.stream():
                     file.write(chunk)
+                    if file.tell() > largest:
+                        break
             return True
 
         return self._result(copy)
@@ -209,11 +223,11 @@ class Store:
 
         return self._result(ask)
 
-    def put(self, name: str, path: Path, cache_control: str | None) -> str | None:
+    def put(self, name: str, path: Path, cache_control: str | None = None) -> str | None:
         """Puts a file, atomically; its ETag."""
         import obstore  # noqa: PLC0415 - as above
 
-        attributes = {"Content-Type": MEDIA_TYPES[path.suffix]} | (
+        attributes = {"Content-Type": media_type(path)} | (
             {"Cache-Control": cache_control} if cache_control else {}
         )
 
@@ -261,7 +275,7 @@ class Store:
         from obstore.exceptions import AlreadyExistsError, PreconditionError  # noqa: PLC0415 - as above
 
         mode: UpdateVersion | Any = "create" if expected is None else expected
-        attributes = {"Content-Type": MEDIA_TYPES[Path(name).suffix]}
+        attributes = {"Content-Type": media_type(Path(name))}
 
         async def send() -> ObjectVersion:
             try:
@@ -307,6 +321,36 @@ class Store:
             if type(error).__name__ != "PanicException":  # of the library
                 raise
             raise StoreError("its client failed; maybe a setting in the environment is not valid") from None
+
+
+async def abandonable(call: Callable[[], T], is_over: Callable[[], bool] = lambda: False) -> T:
+    """Calls a function in a thread that does not delay the exit of the program.
+
+    The thread goes on if this is cancelled, or if it `is_over`: then it raises `TimeoutError`.
+    """
+    done: list[T] = []
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            done.append(call())
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            raised.append(error)
+
+    thread = Thread(target=work, daemon=True)  # those of anyio are waited for when the program ends
+    thread.start()
+    while thread.is_alive():
+        if is_over():
+            raise TimeoutError
+        await anyio.sleep(THREAD_INTERVAL)
+    if raised:
+        raise raised[0]
+    return done[0]
+
+
+def media_type(path: Path) -> str:
+    """The Content-Type of a file of that name."""
+    return MEDIA_TYPES.get(path.suffix, "application/octet-stream")
 
 
 def _is_possible(path: Path) -> bool:

@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
 STDOUT: Final = "-"
 MIRROR: Final = ".published"  # folder with a copy of what is in an object store
 CHUNK: Final = 65_536  # bytes
-THREAD_INTERVAL: Final = 0.02  # seconds between looks at a thread
 VALIDATED: Final = frozenset({"xml", "txt"})
 
 LastCheck = Callable[[], Awaitable[None]]
@@ -287,27 +285,11 @@ async def _put_draft(
 async def check_output(output: Output) -> None:
     """Raises `OutputError` if files cannot be written: checked before a long crawl, not only after it."""
     if url := parsed(output.output):
-        await _abandonable(partial(_check_store, url, output.publish_timeout))
+        from crawler.sitemap.publish.object_store import abandonable  # noqa: PLC0415 - as above
+
+        await abandonable(partial(_check_store, url, output.publish_timeout))
     elif output.output != STDOUT:
         check_folder(output)
-
-
-async def _abandonable(call: Callable[[], None]) -> None:
-    """Calls a function in a thread that does not delay the exit of the program."""
-    raised: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - it is raised below
-            raised.append(error)
-
-    thread = Thread(target=work, daemon=True)  # those of anyio are waited for when the program ends
-    thread.start()
-    while thread.is_alive():  # noqa: ASYNC110 - a thread cannot set an event of every event loop
-        await anyio.sleep(THREAD_INTERVAL)
-    if raised:
-        raise raised[0]
 
 
 def check_folder(output: Output) -> None:
