@@ -43,11 +43,11 @@ BUDGETS = {
     "rules": 4030,
     "fetch": 3650,
     "frontier": 8405,
-    "sitemap": 4975,
+    "sitemap": 4995,
     "engine": 3065,
     "workers": 1450,
     "app": 5350,
-    "cli": 5705,
+    "cli": 5715,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

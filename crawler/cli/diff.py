@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -129,8 +130,14 @@ def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[
         if item.kind == "sitemap":
             children.append(item.loc)
         elif url := normalise(item.loc, base):
-            at = read_w3c(item.lastmod) if item.lastmod else None
-            yield url, w3c(at) if at else None
+            yield url, _date(item.lastmod) if item.lastmod else None
+
+
+@lru_cache(maxsize=1_000)
+def _date(text: str) -> str | None:
+    """A date as it is compared; None if it is none."""
+    at = read_w3c(text)
+    return w3c(at) if at else None
 
 
 class _Reasons(Struct, frozen=True):

@@ -7,8 +7,9 @@ bytes are read. Does not validate. Memory use is constant.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import Final, Literal
 
 from lxml import etree
@@ -31,6 +32,10 @@ _HOST: Final = re.compile(rb"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d+)?(?:[/?#]|\
 _OURS: Final = re.compile(
     rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n(?:<\?xml-stylesheet [^>]*\?>\n)?'
     rb'<urlset xmlns="http://www\.sitemaps\.org/schemas/sitemap/0\.9"[^>]*>\n<url><loc>'
+)
+# An entry on a line of its own in such a file, which needs no parser.
+_LINE: Final = re.compile(
+    rb"<url><loc>([!-%\x27-;=?-~]{1,4096})</loc>(?:<lastmod>([0-9T:.Z+-]{1,64})</lastmod>)?</url>\n"
 )
 _PAGES: Final = frozenset({"url", "item", "entry"})
 _INDEX: Final = frozenset({"sitemap"})
@@ -97,6 +102,8 @@ class SitemapReading:
         parser = _parser()
         wide = head[:2] in _WIDE
         try:
+            if self.is_like_ours:
+                chunks = yield from self._simple(chunks, head)
             for chunk in chunks if wide else _documents(_escaped(chunks)):
                 if chunk is None:  # another sitemap follows in the same file
                     yield from self._end(parser)
@@ -110,6 +117,24 @@ class SitemapReading:
         except (etree.XMLSyntaxError, ValueError) as error:
             self.malformed = f"is not well-formed: {error}"[:200]
 
+    def _simple(self, chunks: Iterable[bytes], head: bytes) -> Generator[Found, None, Iterator[bytes]]:
+        """The entries before the first line in another form; the file without them is returned."""
+        self._root = "urlset"
+        rest = iter(chunks)
+        data, start, lines = next(rest), head.index(b"<url><loc>"), 0
+        begun, at = data[:start], start
+        while True:
+            while found := _LINE.match(data, at):
+                at, lines = found.end(), lines + 1
+                loc, date = found.groups()
+                yield Found("page", loc.decode()[:LONGEST_LOC], date.decode() if date else None)
+            data = data[at:]
+            more = next(rest, b"") if data.find(b"\n") < 0 and len(data) <= LONGEST_LOC else b""
+            if not more:
+                break
+            data, at = data + more, 0
+        return chain((begun, b"\n" * lines, data), rest)  # errors name lines
+
     def _end(self, parser: "etree.XMLPullParser[etree._Element]") -> Iterator[Found]:
         with suppress(etree.XMLSyntaxError):  # it is also in the error log
             parser.close()
@@ -119,17 +144,21 @@ class SitemapReading:
 
     def _entries(self, parser: "etree.XMLPullParser[etree._Element]") -> Iterator[Found]:
         for event, element in parser.read_events():
-            if not isinstance(element.tag, str):
-                continue
-            name = etree.QName(element).localname.lower()
             if event == "start":
                 if element.getparent() is None:
-                    self._root = self._root or name
+                    self._root = self._root or _local(element)
                     if element.getroottree().docinfo.internalDTD is not None:
                         raise _Declares
-            elif name in _PAGES | _INDEX and not _is_in_loc(element):
+                continue
+            name = _local(element)
+            if name in _PAGES | _INDEX and not _is_in_loc(element):
                 yield from _entry(element, "sitemap" if name in _INDEX else "page")
                 _forget(element)
+
+
+def _local(element: "etree._Element") -> str:
+    """The name without its namespace; empty for what is no element."""
+    return element.tag.rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
 
 
 class _Declares(Exception):  # noqa: N818 - caught by the reader
@@ -248,7 +277,7 @@ def _entry(element: "etree._Element", kind: Literal["page", "sitemap"]) -> Itera
     locs: list[str] = []
     guid = date = None
     for child in element.iterchildren("*"):
-        name = etree.QName(child).localname.lower()
+        name = _local(child)
         if name == "loc" or (name == "link" and not locs):  # the first of an entry's links is the page
             locs += filter(None, [_link(child, name)])
         elif name == "guid":
@@ -264,7 +293,7 @@ def _entry(element: "etree._Element", kind: Literal["page", "sitemap"]) -> Itera
 def _is_in_loc(element: "etree._Element") -> bool:
     """Whether a url element is inside a loc: some write <loc><url>https://…</url></loc>."""
     parent = element.getparent()
-    return parent is not None and etree.QName(parent).localname.lower() == "loc"
+    return parent is not None and _local(parent) == "loc"
 
 
 def _link(child: "etree._Element", name: str) -> str | None:

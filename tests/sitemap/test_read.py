@@ -170,3 +170,22 @@ SOUP = st.text(st.sampled_from("<>/&;![]-? \"'=\x00aurlocset")).map(str.encode)
 def test_any_bytes_are_accepted(body: bytes, cut: int) -> None:
     found([body[:cut], body[cut:]])
     found([b"\x1f\x8b" + body])
+
+
+LINE = st.sampled_from([
+    f"<url><loc>{A}</loc></url>\n", f"<url><loc>{B}?x=1</loc><lastmod>2026-01-02</lastmod></url>\n",
+    f"<url><loc>{A}?x=1&amp;y=2</loc></url>\n", f"<url><loc>{B}</loc><lastmod></lastmod></url>\n", "<url>\n",
+    f"<url><loc>{A}&y</loc></url>", "<!-- ", " -->\n", "<![CDATA[", "]]>", "</urlset>", "\n", "<url><loc> x </loc></url>\n",
+])  # fmt: skip
+
+
+@given(st.lists(LINE, max_size=12), st.integers(0, 900), st.integers(1, 200))
+def test_our_own_files_are_read_like_those_of_others(lines: list[str], cut: int, size: int) -> None:
+    """Their plain lines need no parser."""
+    rest = f"\n<urlset {NS}>\n<url><loc>{A}</loc></url>\n{''.join(lines)}</urlset>\n"[: 120 + cut]
+    ours, other = (f"<?xml version={q}1.0{q} encoding={q}UTF-8{q}?>{rest}".encode() for q in "\"'")
+    chunks = [ours[at : at + size] for at in range(0, len(ours), size)]
+    (some, fast), (same, slow) = found(chunks), found(other)
+    assert fast.is_like_ours
+    assert not slow.is_like_ours
+    assert (some, fast.malformed, fast.is_sitemap) == (same, slow.malformed, slow.is_sitemap)
