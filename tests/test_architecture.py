@@ -35,18 +35,18 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 3910,
-    "model": 1845,
+    "model": 1850,
     "errors": 200,
     "settings": 1677,
-    "ports": 995,
-    "report": 3895,
+    "ports": 1000,
+    "report": 3900,
     "rules": 4030,
     "fetch": 3650,
-    "frontier": 8405,
+    "frontier": 8415,
     "sitemap": 4995,
     "engine": 3065,
     "workers": 1450,
-    "app": 5350,
+    "app": 5540,
     "cli": 5715,
     "testing": 60,
 }

@@ -8,7 +8,8 @@ within `RESUMED`, otherwise each run checks every URL once, those that were chec
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -50,8 +51,6 @@ async def check_links(frontier: Frontier, settings: Settings, run: int, seconds:
 
     `run`: the number of the run at work. Raises `FrontierError`.
     """
-    from crawler.engine.external import DELAY, ExternalLinks  # noqa: PLC0415 - most jobs check no links
-
     chosen = settings.external
     begun = await _begun(frontier, run)
     picked = await _choose(frontier, begun.round, chosen)
@@ -62,25 +61,35 @@ async def check_links(frontier: Frontier, settings: Settings, run: int, seconds:
         fields = {"checked": checking.checked, "of": len(picked.links)}
         log.info("links to other sites", extra={"fields": fields})
 
+    async with asking(settings, store, frontier.clock) as checking:
+        log.info("checking links to other sites", extra={"fields": {"urls": len(picked.links)}})
+        with anyio.move_on_after(total) as limit:
+            await checking.ask(picked.links if total > 0 else ())
+    timed_out = limit.cancelled_caught or total <= 0
+    return await _ended(frontier, begun, picked, checking, timed_out=timed_out)
+
+
+@asynccontextmanager
+async def asking(
+    settings: Settings, store: Callable[[Sequence[CheckedLink]], Awaitable[None]], now: Callable[[], float]
+) -> AsyncIterator["ExternalLinks"]:
+    """What asks other sites. `store`: keeps answers; `now`: seconds since the epoch."""
+    from crawler.engine.external import DELAY, ExternalLinks  # noqa: PLC0415 - most jobs check no links
+
     connections = settings.pace.concurrency
     async with fetcher_of(_http(settings.http), (), connections=connections, public=True) as fetcher:
-        checking = ExternalLinks(
+        yield ExternalLinks(
             fetcher,
             product_token(settings.http.user_agent),
             store,
             clock=time.monotonic,
-            now=frontier.clock,
+            now=now,
             sleep=anyio.sleep,
             concurrency=connections,
             max_redirects=settings.http.max_redirects,
             delay=DELAY,
             find=fetcher.address,
         )
-        log.info("checking links to other sites", extra={"fields": {"urls": len(picked.links)}})
-        with anyio.move_on_after(total) as limit:
-            await checking.ask(picked.links if total > 0 else ())
-    timed_out = limit.cancelled_caught or total <= 0
-    return await _ended(frontier, begun, picked, checking, timed_out=timed_out)
 
 
 async def _begun(frontier: Frontier, run: int) -> ExternalCheck:

@@ -18,8 +18,9 @@ from crawler.app.compose import access_of, open_fetcher
 from crawler.app.delivery import deliver
 from crawler.app.external import check_links
 from crawler.app.features import writing
+from crawler.app.image_check import check_images
 from crawler.app.own_folder import own_folder_of
-from crawler.app.pages import Page, pages_of
+from crawler.app.pages import OutcomeStream, Page, pages_of
 from crawler.app.parts import Given, Parts, begin_run, folder_of, open_given, open_parts
 from crawler.app.preflight import preflight
 from crawler.app.publication import doubts_of, final_start, in_published_order, result_of, with_examples
@@ -139,7 +140,7 @@ class Job:
     async def outcomes(self) -> AsyncIterator[MemoryObjectReceiveStream[Settlement]]:
         """Crawls, and streams each outcome once it is durable. Leaving the block early stops the crawl."""
         send, receive = anyio.create_memory_object_stream[Settlement](256)
-        self.sinks.append(_Stream(send))
+        self.sinks.append(OutcomeStream(send))
         with ungrouped():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._crawl_into, send)
@@ -336,7 +337,7 @@ class Job:
         return await self.frontier.amend(WRITER, lambda known: known or token_hex(8))
 
     async def check_links(self) -> ExternalCheck | None:
-        """Asks the URLs on other sites that pages link to whether they answer. Best called after `publish`.
+        """Asks the URLs on other sites, and images, whether they answer. Best called after `publish`.
 
         None if the settings do not ask for it, or too little of the site is known. Raises `FrontierError`.
         """
@@ -345,7 +346,9 @@ class Job:
         if not self.settings.external.check_external or not (self.ending is Ending.COMPLETE or is_limited):
             return None
         left = float("inf") if scope.max_time is None else max(0.0, scope.max_time - self.stats.elapsed)
-        return await check_links(self.frontier, self.settings, self.run.number, left)
+        checked = await check_links(self.frontier, self.settings, self.run.number, left)
+        await check_images(self.frontier, self.settings, self._access(), self.run.number, left)
+        return checked
 
     async def _published_base(self) -> PublishBase:
         site = urls.origin(await final_start(self.frontier, self.starts[0]))
@@ -371,20 +374,6 @@ def _files_changed(published: Published, last: PublicationRow | None) -> float |
     if any(not file.unchanged for file in published.files):
         return time.time()
     return last.files_changed if last else None
-
-
-class _Stream:
-    """A `Sink` that passes settlements to an iterator; it does not matter if the consumer stops."""
-
-    def __init__(self, send: MemoryObjectSendStream[Settlement]) -> None:
-        self._send = send
-
-    async def settled(self, group: Sequence[Settlement]) -> None:
-        try:
-            for settlement in group:
-                await self._send.send(settlement)
-        except anyio.BrokenResourceError:
-            pass
 
 
 @asynccontextmanager

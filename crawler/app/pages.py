@@ -3,11 +3,15 @@
 Read from the state, so it is final only after a crawl: rules over all pages change outcomes at its end.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+import anyio
+from anyio.streams.memory import MemoryObjectSendStream
+
 from crawler.model.reasons import Cause, Why
+from crawler.model.settlement import Settlement
 from crawler.parse.url import Url
 from crawler.ports import Reads, reads
 
@@ -37,3 +41,18 @@ def _reason(outcome: str) -> Why | Cause | None:
     if not reason:
         return None
     return Why.of(reason) if kind == "unlisted" else Cause.of(reason)
+
+
+class OutcomeStream:
+    """A `Sink` that passes settlements to an iterator; it does not matter if the consumer stops."""
+
+    def __init__(self, send: MemoryObjectSendStream[Settlement]) -> None:
+        self._send = send
+
+    async def settled(self, group: Sequence[Settlement]) -> None:
+        """See `Sink.settled`."""
+        try:
+            for settlement in group:
+                await self._send.send(settlement)
+        except anyio.BrokenResourceError:
+            pass

@@ -3,12 +3,13 @@
 Each function is called within a transaction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import of
 from crawler.model.external import CheckedLink, DueLink, ExternalCounts, ExternalRow
+from crawler.model.note import BROKEN_IMAGES
 from crawler.parse.url import Url
 from crawler.rules.record import SETTLED
 
@@ -36,6 +37,7 @@ _ONE: Final = f"""
 SELECT {of("x", ExternalRow._fields)}
     FROM external AS x JOIN url AS u ON u.id = x.id WHERE u.@key @any(keys, key)
 """
+_NOTE: Final = "SELECT value FROM note WHERE key = :key AND run <= :run ORDER BY run DESC LIMIT 1"
 _COUNTS: Final = f"SELECT x.code, count(*) {_LINKED} GROUP BY 1"
 
 
@@ -60,6 +62,12 @@ def external(db: Database, url: Url) -> ExternalRow | None:
     """See `ports.reads.ExternalAnswer`."""
     row = db.one_or_none(_ONE, {"keys": db.dialect.keys([url])})
     return ExternalRow._make(row) if row else None
+
+
+def broken_images(db: Database) -> Mapping[str, str]:
+    """See `ports.reads.BrokenImages`."""
+    row = db.one_or_none(_NOTE, {"key": BROKEN_IMAGES.key, "run": db.run})
+    return BROKEN_IMAGES.read(row[0]) if row else {}
 
 
 def count_answers(db: Database) -> ExternalCounts:

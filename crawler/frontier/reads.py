@@ -68,6 +68,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.DueLinks: externals.due_links,
     reads.ExternalAnswer: externals.external,
     reads.CountAnswers: externals.count_answers,
+    reads.BrokenImages: externals.broken_images,
 }
 
 # Without edges, whose ids are looked up.

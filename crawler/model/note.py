@@ -83,6 +83,9 @@ BUILDS: Final = Note[Mapping[str, Sequence[tuple[int, int]]]]("builds", dict[str
 EXTERNAL: Final = Note[ExternalCheck | None]("external", ExternalCheck | None, None)
 """The check of the links to other sites; None: the run made none."""
 
+BROKEN_IMAGES: Final = Note[Mapping[str, str]]("broken images", dict[str, str], {})
+"""Images of listed pages that do not answer, with the code of the answer."""
+
 IDENTITY: Final = Note[Mapping[str, Any]]("identity", dict[str, Any], {})
 """What the run crawls, in the form of a manifest: site, scope, and the settings that choose pages."""
 

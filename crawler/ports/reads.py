@@ -345,6 +345,10 @@ class LedgerRows(RowKind[LedgerRow], frozen=True):
     unchanged: bool = False
 
 
+class BrokenImages(Query[Mapping[str, str]], frozen=True):
+    """Images that do not answer, by the last check of this or an earlier run, with the code of the answer."""
+
+
 class DueLinks(Query[Sequence[DueLink]], frozen=True):
     """The next links not checked in this round: first those never checked, then the longest ago.
 

@@ -93,6 +93,10 @@ ADVICE: Final[Mapping[Code, str]] = {
     ),
     Code.HREFLANG_NO_SELF: "Add the page itself to the versions that it names.",
     Code.IMAGES_CUT: "Divide the page into several: search engines read the first 1,000 images of one.",
+    Code.BROKEN_IMAGE: (
+        "Correct the address of the image in the page, or put the file back where it was. An image that does "
+        "not exist (404 or 410) is left out of the sitemap until it is back."
+    ),
     Code.TRAP: (
         "Disallow the pattern in robots.txt, or mark its links with nofollow: search engines run into it "
         "as well. If its pages are wanted, --allow-trap crawls them."

@@ -133,6 +133,10 @@ class Code(Enum):
         "images-cut", Severity.WARNING, "More images than search engines read",
         "Search engines read 1,000 images of a page: the sitemap has the first 1,000 of these pages.",
     )  # fmt: skip
+    BROKEN_IMAGE = (
+        "broken-image", Severity.WARNING, "Broken images",
+        "Visitors of these pages see no picture where one should be.",
+    )  # fmt: skip
     TRAP = (
         "trap", Severity.WARNING, "Crawler traps",
         "The site generates endless URLs of these patterns; the crawl skipped them.",

@@ -187,7 +187,10 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
     state.faults[state.id("/lanterns/storm")] = [
         (code, f"de {SITE}/de/: for the test") for code in Code if code.value.startswith("hreflang-")
     ]
-    state.faults[state.id("/lanterns/ship")] = [(Code.IMAGES_CUT, "1,204 images")]
+    state.faults[state.id("/lanterns/ship")] = [
+        (Code.IMAGES_CUT, "1,204 images"),
+        (Code.BROKEN_IMAGE, "https://shop.example/ship.jpg (not found (404, 410))"),
+    ]
     twins: dict[str, Any] = {"title": "The same", "content": "same text", "was": "listed", "depth": 2}
     state.page("/twin-1", links=[*common, "/twin-2"], **twins)
     state.page("/twin-2", links=common, **twins)

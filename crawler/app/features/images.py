@@ -1,14 +1,15 @@
 """`--images`: which images of a page are stored, and which of these go into the sitemap.
 
 Google reads at most 1,000 images of a page. An image on a large share of the pages, such as a logo, tells
-nothing about any of them: it is site-wide, and left out. Images are not requested. `parse.images` finds
-them in the markup.
+nothing about any of them: it is site-wide, and left out. So is one that does not exist (`image_check`).
+`parse.images` finds them in the markup.
 """
 
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 from crawler.app.features.feature import Counts, Feature, Lines, Said, in_groups
+from crawler.model.external import Answer, says
 from crawler.model.facts import Element, Entry, Extras, LabelledUrl
 from crawler.model.outcome import Listed
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
@@ -31,6 +32,8 @@ LONGEST_ALL: Final = (
 FEWEST: Final = 20  # pages,
 PERCENT: Final = 30  # and share of the listed pages, from which an image is site-wide
 GROUP: Final = 25  # pages that are looked up at a time: a page has up to two megabytes of images
+NAMED: Final = 3  # broken images of a page in its finding
+NOT_FOUND: Final[str] = Answer.NOT_FOUND.value
 EXPLAINED: Final = 10  # images with the same fate that `explain` shows
 
 
@@ -54,13 +57,34 @@ class Shown(NamedTuple):
     written: tuple[Url, ...]
     site_wide: tuple[Url, ...] = ()
     cut: tuple[Url, ...] = ()  # more than search engines read
+    missing: tuple[Url, ...] = ()  # that do not exist
 
 
-def shown(images: Iterable[LabelledUrl], site_wide: Collection[Url]) -> Shown:
+class Left(NamedTuple):
+    """Images that are left out of entries."""
+
+    site_wide: Collection[Url]
+    broken: Mapping[str, str]  # with the code of the answer: only those that do not exist are left out
+
+    def is_missing(self, image: Url) -> bool:
+        """Whether it does not exist. Others may be back before the sitemap is read."""
+        return image in self.broken and self.broken[image] == NOT_FOUND
+
+
+def shown(images: Sequence[LabelledUrl], left: Left) -> Shown:
     """What becomes of the stored images of a page."""
-    own = tuple(url for _, url in images if url not in site_wide)
-    left_out = tuple(url for _, url in images if url in site_wide)
-    return Shown(own[:MAX_IMAGES], left_out, own[MAX_IMAGES:])
+    site_wide = tuple(url for _, url in images if url in left.site_wide)
+    missing = tuple(url for _, url in images if url not in left.site_wide and left.is_missing(url))
+    out = {*site_wide, *missing}
+    own = tuple(url for _, url in images if url not in out)
+    return Shown(own[:MAX_IMAGES], site_wide, own[MAX_IMAGES:], missing)
+
+
+def broken_words(found: Shown, broken: Mapping[str, str]) -> str:
+    """The detail of a page with broken images; empty if it has none."""
+    images = [url for urls in found for url in urls if url in broken]
+    words = [f"{url} ({says(broken[url])})" for url in images[:NAMED]]
+    return ", ".join(words) + (f" and {len(images) - NAMED:,} more" if len(images) > NAMED else "")
 
 
 def cut_words(found: Shown) -> str:
@@ -111,11 +135,11 @@ class Images(Feature):
         entries: AsyncIterator[Sequence[Entry]],
     ) -> AsyncIterator[Sequence[Entry]]:
         """See `Feature.extended`: in smaller chunks."""
-        site_wide = await _site_wide(rows)
+        left = await _left(rows)
         async for chunk in entries:
             for some in in_groups(chunk, GROUP):
                 pages = [entry.url for entry in some]
-                found = {page: shown.written async for page, shown in _of(rows, pages, site_wide)}
+                found = {page: shown.written async for page, shown in _of(rows, pages, left)}
                 yield [
                     entry._replace(extras=(entry.extras or Extras()).with_elements(map(_element, images)))
                     if (images := found.get(entry.url))
@@ -124,25 +148,29 @@ class Images(Feature):
                 ]
 
     async def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
-        """See `Feature.faults`: pages with more images than search engines read."""
-        site_wide: Collection[Url] | None = None
-        async for chunk in rows.stream(reads.ReadingPages(NAME, MAX_IMAGES)):
-            site_wide = await _site_wide(rows) if site_wide is None else site_wide
+        """See `Feature.faults`: pages with broken images, or more than search engines read."""
+        broken, left = await rows.read(reads.BrokenImages()), None
+        async for chunk in rows.stream(reads.ReadingPages(NAME, 0 if broken else MAX_IMAGES)):
+            left = left or await _left(rows)
             pages = {page.url: page for page in chunk}
-            async for url, found in _of(rows, list(pages), site_wide):
+            async for url, found in _of(rows, list(pages), left):
+                faults = [(Code.BROKEN_IMAGE, words)] if (words := broken_words(found, broken)) else []
                 if found.cut:
-                    yield pages[url], [(Code.IMAGES_CUT, cut_words(found))]
+                    faults.append((Code.IMAGES_CUT, cut_words(found)))
+                if faults:
+                    yield pages[url], faults
 
     async def about(self, rows: Reads, url: Url) -> tuple[object, Lines] | None:
         """See `Feature.about`: the first images with the same fate, and how many more there are."""
         page = (await rows.read(reads.FeaturesOf(NAME, [url]))).get(url)
         if page is None or not page.read:
             return None
-        found = shown(page.read, await _site_wide(rows))
+        found = shown(page.read, await _left(rows))
         lines = list[tuple[str, str]]()
         for images, words in (
             (found.written, "in the sitemap with --images"),
             (found.site_wide, f"left out, being on {PERCENT}% of the listed pages or more"),
+            (found.missing, "left out, as it does not exist"),
             (found.cut, f"left out, being beyond the first {MAX_IMAGES:,}"),
         ):
             lines += [("image", f"{image}: {words}") for image in images[:EXPLAINED]]
@@ -164,13 +192,14 @@ class Images(Feature):
 
     async def rows(self, frontier: Frontier) -> AsyncIterator[tuple[str, ...]]:
         """See `Feature.rows`: the images of the listed pages, and where each goes."""
-        site_wide = await _site_wide(frontier)
+        left = await _left(frontier)
         async for chunk in frontier.stream(reads.ListedEntries()):
-            async for page, found in _of(frontier, [entry.url for entry in chunk], site_wide):
+            async for page, found in _of(frontier, [entry.url for entry in chunk], left):
                 for place, images in (
                     ("sitemap", found.written),
                     ("site-wide", found.site_wide),
                     ("cut", found.cut),
+                    ("missing", found.missing),
                 ):
                     for image in images:
                         yield page, image, place
@@ -181,15 +210,17 @@ async def _site_wide(rows: Reads) -> Collection[Url]:
     return await rows.read(reads.CommonUrls(NAME, FEWEST, PERCENT))
 
 
-async def _of(
-    rows: Reads, pages: Sequence[Url], site_wide: Collection[Url]
-) -> AsyncIterator[tuple[Url, Shown]]:
+async def _left(rows: Reads) -> Left:
+    return Left(await _site_wide(rows), await rows.read(reads.BrokenImages()))
+
+
+async def _of(rows: Reads, pages: Sequence[Url], left: Left) -> AsyncIterator[tuple[Url, Shown]]:
     """Those of these pages that have images, in order, and what becomes of these."""
     for some in in_groups(pages, GROUP):
         found = await rows.read(reads.FeaturesOf(NAME, some))
         for page in some:
             if page in found and found[page].read:
-                yield page, shown(found[page].read, site_wide)
+                yield page, shown(found[page].read, left)
 
 
 def _element(image: Url) -> Element:

@@ -172,7 +172,7 @@ _SECTIONS: Final = (
     ("languages", "Language versions", (
         "hreflang-no-return", "hreflang-code", "hreflang-target", "hreflang-conflict", "hreflang-no-self",
     )),
-    ("images", "Images", ("images-cut",)),
+    ("images", "Images", ("broken-image", "images-cut")),
     ("robots", "robots.txt", ("robots-line", "robots-linked")),
     ("traps", "Crawler traps", ("trap",)),
     ("scripts", "Pages made by scripts", ("needs-scripts", "hash-routes")),

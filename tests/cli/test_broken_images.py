@@ -1,0 +1,105 @@
+"""Images that do not answer: a finding, and left out of the next sitemap until they are back."""
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.test_external import FINE, GONE, Web, methods, names, web  # noqa: F401 - fixtures
+from tests.postgres import new_state
+from tests.server import Talk, http, moved
+
+
+def shows(web: Web, *images: str, path: str = "/", links: str = "") -> None:  # noqa: F811
+    """A page of the site with these images."""
+    elements = "".join(f'<img src="{web.url(image)}" alt="">' for image in images)
+    web.home.put(path, http(f"<!doctype html><title>A page</title><p>Text of {path}</p>{links}{elements}"))
+
+
+def written(web: Web) -> list[str]:  # noqa: F811
+    """The images in the sitemap."""
+    text = gzip.decompress(Path("sitemaps/sitemap.xml.gz").read_bytes()).decode()
+    found = re.findall("<image:loc>([^<]*)", text)
+    return [url.removeprefix("http://").replace(f".example:{web.port}", ":") for url in found]
+
+
+def faulty(web: Web) -> dict[str, str]:  # noqa: F811
+    return {row["url"]: row["detail"] for row in web.rows("findings", "--only", "broken-image")}
+
+
+def test_broken_images_are_found_and_left_out(web: Web, run: Run) -> None:  # noqa: F811
+    shows(web, "/ok.png", "/gone.png", "/moved.png", "good:/fine.png", "bad:/gone.png", "bad:/odd.png",
+          links='<a href="/b">B</a>')  # fmt: skip
+    shows(web, "/gone.png", "/secret/a.png", path="/b")
+    web.home.put("/robots.txt", http("User-agent: *\nDisallow: /secret/\n", Content_Type="text/plain"))
+    for path in ("/ok.png", "/there.png"):
+        web.home.put(path, FINE)
+    web.home.put("/moved.png", moved("/there.png"))
+    web.home.put("/gone.png", GONE)
+    web.good.put("/fine.png", FINE)
+    web.bad.put("/gone.png", GONE)
+    web.bad.put("/odd.png", http("", "500 Internal Server Error"))
+
+    assert web.crawl("--images")[0] == 0
+    first = written(web)
+    assert "home:/gone.png" in first
+    home, other = web.url("home:/"), web.url("home:/b")
+    assert faulty(web).keys() == {home, other}
+    assert "gone.png (not found" in faulty(web)[home]
+    assert "/odd.png" in faulty(web)[home]
+    assert "secret" not in faulty(web)[other]
+    assert not [line for line in methods(web.home) if "/secret/" in line]
+
+    web.home.put("/gone.png", FINE)
+    assert web.crawl("--images")[0] == 0
+    assert set(written(web)) == set(first) - {"home:/gone.png", "bad:/gone.png"}, "as known before"
+    assert faulty(web).keys() == {home}, "of another site alone"
+    places = {row["place"] for row in web.rows("images") if row["image"] == web.url("bad:/gone.png")}
+    assert places == {"missing"}
+
+    assert web.crawl("--images")[0] == 0
+    assert set(written(web)) == set(first) - {"bad:/gone.png"}, "back again"
+    assert run("export", web.url("home:/"), "--state", "s.db", "-o", "again")[0] == 0
+
+
+def test_images_are_asked_for_only_with_both_settings(web: Web) -> None:  # noqa: F811
+    shows(web, "/gone.png")
+    assert web.crawl()[0] == 0
+    assert "HEAD /gone.png" not in methods(web.home)
+
+
+def test_a_failing_host_leaves_no_image_out(web: Web) -> None:  # noqa: F811
+    """It may work again before the sitemap is read."""
+    shows(web, "/a.png")
+    web.home.put("/a.png", http("", "503 Service Unavailable"))
+    for _ in range(2):
+        assert web.crawl("--images")[0] == 0
+        assert written(web) == ["home:/a.png"]
+    assert "a.png" in faulty(web)[web.url("home:/")]
+
+
+def test_the_limit_on_external_links_holds_for_images(web: Web) -> None:  # noqa: F811
+    shows(web, *(f"/{number}.png" for number in range(5)))
+    assert web.crawl("--images", "--max-external", "2")[0] == 0
+    asked = {line for line in methods(web.home) if line.endswith(".png")}
+    assert len({line.partition(" ")[2] for line in asked}) == 2
+
+
+def test_a_site_that_falls_silent_has_no_broken_images(web: Web) -> None:  # noqa: F811
+    shows(web, *(f"/{number}.png" for number in range(6)))
+    for number in range(6):
+        web.home.put(f"/{number}.png", Talk.close)
+    assert web.crawl("--images")[0] == 0
+    assert faulty(web) == {}
+    assert len({line.partition(" ")[2] for line in methods(web.home) if ".png" in line}) == 3
+
+
+@pytest.mark.system
+def test_members_of_a_run_check_images(web: Web) -> None:  # noqa: F811
+    shows(web, "/gone.png")
+    state = new_state()
+    for _ in range(2):
+        assert web.crawl("--images", "--state", state)[0] == 0
+    assert written(web) == []
