@@ -28,6 +28,8 @@ class Obstacle(Reason):
     """What may keep a crawler from seeing more of a site than this page."""
 
     SHELL = "needs-scripts", "needs JavaScript: without it there is no link to follow and hardly any text"
+    HASH_ROUTES = "hash-routes", "links only to addresses like #/about, which are no pages of their own"
+    EMPTY = "empty", "has no link to follow and hardly any text, even after its scripts ran"
     LOGIN = "login", "looks like a login form"
     NOFOLLOW = "nofollow", "forbids following its links (nofollow)"
 

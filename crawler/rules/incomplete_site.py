@@ -23,9 +23,12 @@ ANYWAY: Final = "--min-urls 1 publishes it anyway."
 HELP: Final = {
     Obstacle.SHELL: "--render auto runs its scripts in a browser (docs/use/recipes.md); without one, add "
     "a sitemap with --seed-sitemaps. " + ANYWAY,
+    Obstacle.HASH_ROUTES: "Give each view a path of its own (docs/use/report.md, hash-routes). " + ANYWAY,
+    Obstacle.EMPTY: "`explain` shows what its scripts requested (docs/use/recipes.md). " + ANYWAY,
     Obstacle.LOGIN: "--auth-env or --cookie-file provide a login. " + ANYWAY,
     Obstacle.NOFOLLOW: "--no-rule nofollow follows them. " + ANYWAY,
 }
+_OF_SCRIPTS: Final = (Obstacle.SHELL, Obstacle.HASH_ROUTES, Obstacle.EMPTY)
 _PAGES: Final = tuple(f"unlisted:{why.value}" for why in (Why.CANONICAL, Why.NOINDEX, Why.SOFT_404, Why.TRAP))
 
 
@@ -70,7 +73,7 @@ def _hidden_site(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:
     obstacles = [landing.hidden_by() for landing in landings]
     listed, first = _listed(survey), obstacles[0] if obstacles else None
     most = {
-        Obstacle.SHELL: survey.obstacles.get(Obstacle.SHELL.value, 0),
+        **{one: survey.obstacles.get(one.value, 0) for one in _OF_SCRIPTS},
         Obstacle.LOGIN: FEW_LISTED - 1,
         Obstacle.NOFOLLOW: 1,
     }

@@ -15,7 +15,7 @@ from crawler.model.facts import LONGEST_HEADER, Facts, LabelledUrl, Lastmod, Obs
 from crawler.model.outcome import HTML, Failed, Kept, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.protocol import REDIRECTS
 from crawler.model.reasons import Cause, Source, Why
-from crawler.model.rendering import LONGEST_ROBOTS, PageSummary
+from crawler.model.rendering import LONGEST_ROBOTS, PageSummary, Rendering
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.settlement import Verdict
 from crawler.model.visit import Lease, Links, Prior
@@ -228,7 +228,7 @@ class Judge:
         facts = facts._replace(
             unordered=_unordered(url, page, links),
             variant=self._variant(url, reply),
-            obstacle=self._obstacle(url, page, said.directives, links),
+            obstacle=self._obstacle(url, reply.rendering, page, said.directives, links),
             until=said.until,
             barred=said.barred or None,
             canonical=_other(url, canonical),
@@ -253,7 +253,9 @@ class Judge:
         text = ", ".join([*on_page, *reply.headers.all("x-robots-tag")])
         return html.shown_title(text[:LONGEST_ROBOTS]) or ""
 
-    def _obstacle(self, url: Url, page: ParsedPage, directives: Directives, links: Links) -> Obstacle | None:
+    def _obstacle(
+        self, url: Url, rendered: Rendering | None, page: ParsedPage, directives: Directives, links: Links
+    ) -> Obstacle | None:
         """Why the page may hide the site: a login form, only nofollow links, or an empty shell."""
         if page.password and page.length is not None and page.length < LOGIN_TEXT:
             return Obstacle.LOGIN
@@ -265,7 +267,11 @@ class Judge:
         if avoids:
             return Obstacle.NOFOLLOW
         is_short = page.length is not None and page.length < SHELL_TEXT
-        return Obstacle.SHELL if page.scripted and is_short else None
+        if not (page.scripted and is_short):
+            return None
+        if rendered is None:
+            return Obstacle.SHELL
+        return Obstacle.HASH_ROUTES if rendered.hash_routes else Obstacle.EMPTY
 
     def _indexable(self, url: Url, said: Indexing, canonical: Url | None, facts: Facts) -> Outcome:
         if said.noindex is not None:

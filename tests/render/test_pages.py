@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from crawler import open_job
 from crawler.cli.demo.site import CannedResponse, Site
 from crawler.errors import ConfigError
 from crawler.fetch.render import browser as browsers
-from crawler.fetch.render import chromium
+from crawler.fetch.render import chromium, temporary
 from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.renderer import Renderer
 from crawler.model.outcome import code
@@ -40,6 +41,41 @@ fetch("/api/open.json").then((reply) => reply.json()).then((all) => all.forEach(
 fetch("/api/closed.json").catch(() => document.body.append("refused"));
 fetch("/api/odd").catch(() => document.body.append("odd"));
 """
+# Each section asks for its content when it comes into view; the list grows while its end is in view.
+SECTIONS = """
+for (let n = 0; n < 8; n++) {
+    const part = document.createElement("section");
+    part.style.height = "1000px";
+    document.body.append(part);
+    const fill = () => { part.innerHTML = `<a href=/section-${n}>section</a>` };
+    new IntersectionObserver(([seen], observer) => {
+        if (seen.isIntersecting) { observer.disconnect(); fetch("/api/open.json").then(fill) }
+    }).observe(part);
+}
+"""
+LIST = """
+const end = document.querySelector("#app");
+end.style.height = "10px";
+let n = 0;
+const more = () => {
+    if (n === 10) return;
+    end.insertAdjacentHTML("beforebegin", `<p style="height: 900px"><a href=/item-${n++}>item</a></p>`);
+    observer.unobserve(end);
+    observer.observe(end);
+};
+const observer = new IntersectionObserver(([seen]) => { if (seen.isIntersecting) setTimeout(more, 300) });
+observer.observe(end);
+"""
+WORKER = f"""
+if ("serviceWorker" in navigator) navigator.serviceWorker.ready.then(() => {{ {links("/with-worker")} }});
+else {{ {links("/without-worker")} }}
+"""
+WRITTEN = r"""
+const frame = document.createElement("iframe");
+const script = 'parent.document.querySelector("#app").innerHTML = "<a href=/by-frame>by</a>"';
+frame.srcdoc = `<a href=/in-frame>in</a><script>${script}<\/script>`;
+document.body.append(frame);
+"""
 
 
 def questions() -> Site:
@@ -50,6 +86,12 @@ def questions() -> Site:
         "/base": "const b = document.createElement('base'); b.href = '/deep/'; document.head.append(b);"
         + links("in-base"),
         "/pushed": "history.pushState({}, '', '/elsewhere/now');" + links("beside"),
+        "/replaced": "history.replaceState({}, '', '/elsewhere/then');" + links("/from-replaced"),
+        "/noted": "history.replaceState({}, '', '/noted?page=1');" + links("/from-noted"),
+        "/sections": SECTIONS,
+        "/list": LIST,
+        "/worker": WORKER,
+        "/written": WRITTEN,
         "/hash": links("#/one", "#!two", "#three", "/after-hash"),
         "/shadow": SHADOW,
         "/changing": links("/after-changing") + CHANGING,
@@ -96,8 +138,11 @@ async def test_each_question_and_a_second_crawl_gives_the_same_answers(tmp_path:
         found = await crawled(settings(origin, tmp_path))
         again = await crawled(settings(origin, tmp_path / "again"))
     assert {"/late-found", "/deep/in-base", "/elsewhere/beside", "/after-hash", "/by-api"} <= set(found)
-    assert {"/in-shadow", "/in-nested-shadow"} <= set(found)
-    assert not {"/by-button", "/x-noscript", "/in-base", "/beside"} & set(found)
+    assert {"/in-shadow", "/in-nested-shadow", "/in-frame", "/by-frame", "/without-worker"} <= set(found)
+    assert {f"/section-{n}" for n in range(8)} | {f"/item-{n}" for n in range(10)} <= set(found)
+    assert [outcome(found, path) for path in ("/replaced", "/noted")] == ["moved", "listed"]
+    assert {"/elsewhere/then", "/from-noted"} <= set(found)
+    assert not {"/by-button", "/x-noscript", "/in-base", "/beside", "/from-replaced"} & set(found)
     assert rendering(found, "/plain") is None
     assert rendering(found, "/") is None
     late = rendering(found, "/late")
@@ -183,12 +228,27 @@ async def test_validators_of_shell_are_not_trusted_in_next_crawl(tmp_path: Path)
 
 @in_browser
 @pytest.mark.slow
-def test_no_process_outlives_a_killed_crawler(tmp_path: Path) -> None:
+def test_no_process_and_no_profile_outlives_a_killed_crawler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site = Site()
     shell(site, "/", "for (;;) {}")
     with site.serve() as origin:
-        words = ["crawl", f"{origin}/", "--render", "auto", "--state", ":memory:", "-o", str(tmp_path)]
-        process = subprocess.Popen([sys.executable, "-m", "crawler", *words], stderr=subprocess.DEVNULL)
+        words = [
+            "crawl",
+            f"{origin}/",
+            "--render",
+            "auto",
+            "--state",
+            ":memory:",
+            "-o",
+            str(tmp_path / "out"),
+        ]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "crawler", *words],
+            stderr=subprocess.DEVNULL,
+            env=os.environ | {"TMPDIR": str(tmp_path)},
+        )
         children: set[int] = set()
 
         def rendering() -> bool:
@@ -200,6 +260,10 @@ def test_no_process_outlives_a_killed_crawler(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         until(lambda: not any(map(_command, children)))
+    assert list(tmp_path.glob(f"{temporary.PREFIX}*"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with temporary.folder() as place:
+        assert list(tmp_path.glob(f"{temporary.PREFIX}*")) == [place]
 
 
 def _command(pid: int) -> str:

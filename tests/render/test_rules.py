@@ -1,9 +1,12 @@
 """Which pages need their scripts, what a page may request, and what is stored: tables and laws, without a browser."""
 
+import os
+import tempfile
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
@@ -13,20 +16,23 @@ from hypothesis import strategies as st
 
 from crawler.app.compose import check_extras
 from crawler.errors import ConfigError
-from crawler.fetch.render import chromium, policy, snapshot
+from crawler.fetch.render import chromium, policy, snapshot, temporary
 from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.policy import RequestAnswer, answer
 from crawler.fetch.render.resources import LONGEST_WAIT, Deadline, Resources
 from crawler.model import rendering
+from crawler.model.facts import Obstacle
 from crawler.model.outcome import code
 from crawler.model.reasons import Cause, Why
 from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.robots import Permit
+from crawler.model.survey import Survey
 from crawler.model.visit import Lease, Visit
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.ports import Request
+from crawler.rules.incomplete_site import Landing, doubts
 from crawler.rules.judge import Judge, JudgeRules
 from crawler.settings import Pace, Render, Settings
 from tests.waiting import tick
@@ -114,6 +120,20 @@ def test_a_rendered_page_is_judged_by_what_its_scripts_made() -> None:
     assert seen.outcome.why is Why.NOINDEX  # type: ignore[union-attr]
     assert seen.facts
     assert seen.facts.rendering == before._replace(after=PageSummary(2, "noindex"))
+
+
+@pytest.mark.parametrize(("routes", "obstacle"), [(2, Obstacle.HASH_ROUTES), (0, Obstacle.EMPTY)])
+def test_a_rendered_page_is_not_told_to_be_rendered(routes: int, obstacle: Obstacle) -> None:
+    judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), render="auto"))
+    html = f"<!doctype html>{SCRIPT}<a href=#/about>About</a>".encode()
+    seen = Rendering(Needs.SHELL, hash_routes=routes)
+    reply = Response(200, Headers([("content-type", "text/html")]), html, rendering=seen)
+    facts = judge(Lease(1, 1, Visit(URL)), reply, NOW).facts
+    assert facts
+    assert facts.obstacle is obstacle
+    said = doubts([Landing(URL, obstacle)], Survey({}, obstacles={obstacle.value: 1})).doubt
+    assert obstacle.says in said
+    assert "--render" not in said
 
 
 OWN, OTHER = "https://a.example/f", "https://b.example/f"
@@ -223,6 +243,44 @@ def test_a_snapshot_of_another_form_is_an_error(value: object) -> None:
         snapshot.read(value)
 
 
+@pytest.mark.parametrize(
+    ("url", "shown", "to"),
+    [
+        ("https://a.example/old", "https://a.example/about", "https://a.example/about"),
+        ("https://a.example/old/", "https://a.example/old", "https://a.example/old"),
+        ("https://a.example/p?utm_source=x", "https://a.example/p", "https://a.example/p"),
+        ("https://a.example/p?id=1", "https://a.example/p?id=2", "https://a.example/p?id=2"),
+        ("https://a.example/p", "https://a.example/p?page=1", None),
+        ("https://a.example/p", "about:blank", None),
+    ],
+)
+def test_an_address_that_scripts_replace_has_moved(url: str, shown: str, to: str | None) -> None:
+    assert snapshot.replacement(url, shown) == to
+
+
+def test_folders_of_killed_processes_are_removed_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, link, other = (tmp_path / f"{temporary.PREFIX}{name}" for name in ("left", "link", "other"))
+    left.mkdir()
+    (left / "profile").write_text("stored")
+    other.write_text("a file")
+    link.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (tmp_path / "elsewhere").mkdir()
+    with temporary.folder() as first, temporary.folder() as second:
+        assert first.is_dir()
+        assert second.is_dir()
+        assert not left.exists()
+        with temporary.temporary_files_in(first):
+            assert os.environ["TMPDIR"] == str(first)
+        assert os.environ.get("TMPDIR") != str(first)
+    assert not first.exists()
+    assert link.is_symlink()
+    assert other.exists()
+    assert (tmp_path / "elsewhere").exists()
+
+
 # -- resources and time ------------------------------------------------------------------------------------------
 
 
@@ -231,10 +289,12 @@ class Source:
 
     def __init__(self, *, allowed: bool = True, status: int = 200) -> None:
         self.log: list[str] = []
+        self.seconds: float | None = None
         self.allowed, self.status = allowed, status
 
     async def fetch(self, request: Request) -> Reply:
         self.log.append(f"get {request.url}")
+        self.seconds = request.seconds
         await anyio.lowlevel.checkpoint()
         return Response(self.status, body=b"x" * 100)
 
@@ -268,6 +328,14 @@ async def test_script_is_requested_once_a_run_also_by_pages_at_once() -> None:
     for _ in range(2):
         await resources.get(Url(OWN), {}, nullcontext, keep=True)
     assert source.log.count(f"get {OWN}") == 2, "an error is asked for again"
+
+
+async def test_an_answer_that_never_ends_leaves_its_page_time() -> None:
+    source = Source()
+    await Resources(source, source.permission, source.slot, seconds=30.0).get(
+        URL, {}, nullcontext, keep=False
+    )
+    assert source.seconds == 30.0
 
 
 async def test_the_cache_is_bounded() -> None:

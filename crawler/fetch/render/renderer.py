@@ -10,18 +10,18 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.abc
 
 from crawler.errors import ConfigError, ungrouped
-from crawler.fetch.render import chromium, snapshot
+from crawler.fetch.render import chromium, snapshot, temporary
 from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.resources import Deadline, Permission, Resources
 from crawler.fetch.render.snapshot import Snapshot
-from crawler.fetch.render.tab import Crashed, Tab
+from crawler.fetch.render.tab import HEIGHT, WIDTH, Crashed, Tab
 from crawler.model.reasons import Cause
 from crawler.model.rendering import Rendering
 from crawler.model.reply import Broken, Headers, Reply, Response
@@ -37,10 +37,6 @@ LONGEST_SENTENCE: Final = 300  # characters of what a browser that does not star
 DEATHS: Final = 3  # of the browser, on one page, until it fails
 MOST_TABS: Final = 8  # pages at a time; fewer with fewer processors
 DAY: Final = 86_400  # seconds: clocks of pages show midnight, so that two renders of a day are alike
-VIEWPORT: Final = {
-    "width": 1280,
-    "height": 4000,
-}  # high, as what is below may only be loaded when it comes into view
 # What the answer of the server says of its bytes, which are no longer those of the page: see
 # docs/use/recipes.md.
 _OF_THE_SHELL: Final = frozenset({
@@ -64,6 +60,8 @@ class Renderer:
         self._playwright: Playwright | None = None
         self._browser: Browser | None = None
         self._open: set[Browser] = set()
+        self._files = ExitStack()  # of the driver and its browsers
+        self._has_warned = False
         self._tasks: anyio.abc.TaskGroup | None = None
 
     @asynccontextmanager
@@ -131,9 +129,10 @@ class Renderer:
             accept_downloads=False,
             locale="en-US",
             timezone_id="UTC",
-            viewport=VIEWPORT,  # type: ignore[arg-type]
+            viewport={"width": WIDTH, "height": HEIGHT},
         )
         try:
+            await context.add_init_script(snapshot.PREPARE)
             page = await context.new_page()
             context.on("page", self._close)
             session = await context.new_cdp_session(page)
@@ -227,7 +226,8 @@ class Renderer:
 
         if self._playwright is None:
             await _check_driver()
-            self._playwright = await async_playwright().start()
+            with temporary.temporary_files_in(self._files.enter_context(temporary.folder())):
+                self._playwright = await async_playwright().start()
         sandbox = chromium.has_sandbox()
         process = await self._playwright.chromium.launch(
             executable_path=self._path,
@@ -249,7 +249,8 @@ class Renderer:
         log.info(
             "a browser was started", extra={"fields": {"browser": self._path, "version": process.version}}
         )
-        if not sandbox:
+        if not (sandbox or self._has_warned):
+            self._has_warned = True
             log.warning(
                 "the browser runs without its own sandbox, because the crawler runs as root",
                 extra={"fields": {"browser": self._path}},
@@ -261,6 +262,7 @@ class Renderer:
         if playwright is not None:
             with anyio.move_on_after(5), suppress(Exception):
                 await playwright.stop()
+        self._files.close()
 
 
 async def _close(popup: "Page") -> None:
@@ -321,6 +323,6 @@ async def open_renderer(
         ) from None
     tabs = min(settings.pace.concurrency, MOST_TABS, 2 * (os.cpu_count() or 1))
     path = chromium.find(settings.render.browser)
-    resources = Resources(fetcher, permission, slot)
+    resources = Resources(fetcher, permission, slot, seconds=settings.http.total_timeout / 2)
     async with Renderer(settings, fetcher, resources, path, tabs).running() as renderer:
         yield renderer

@@ -79,9 +79,14 @@ class Resources:
         permission: Permission,
         slot: Callable[[str], Awaitable[None]],
         cache: int = CACHE,
+        seconds: float | None = None,
     ) -> None:
-        """`permission`: what robots.txt says; `slot`: waits for the slot of an origin; `cache`: in bytes."""
+        """`permission`: what robots.txt says; `slot`: waits for the slot of an origin; `cache`: in bytes.
+
+        `seconds`: that one answer may take, so that one that never ends leaves its page time to go on.
+        """
         self._fetcher, self._permission, self._slot, self._cache = fetcher, permission, slot, cache
+        self._seconds = seconds
         self._kept: OrderedDict[Url, _Kept] = OrderedDict()
         self._bytes = 0
         self._asking: dict[str, anyio.Lock] = {}
@@ -115,4 +120,4 @@ class Resources:
             if not permit.allowed:
                 return Broken(Cause.FORBIDDEN, f"robots.txt: {permit.line}")
             await self._slot(site)
-        return await self._fetcher.fetch(Request(url, headers=headers))
+        return await self._fetcher.fetch(Request(url, headers=headers, seconds=self._seconds))

@@ -17,14 +17,16 @@ SCRIPT: Final = """
     const base = document.baseURI;
     let root = document.documentElement;
     if (!root) return {html: "", base, routes};
-    const roots = [...document.querySelectorAll("*")].some((element) => element.shadowRoot);
-    if (roots) {  // the content of open shadow trees stands in their host, as search engines read it
+    const isWritten = (node) => node instanceof HTMLIFrameElement && node.srcdoc !== "";
+    const inner = (node) => node.shadowRoot || (isWritten(node) && node.contentDocument?.body);
+    if ([...document.querySelectorAll("*")].some(inner)) {
+        // The content of open shadow trees and of `srcdoc` stands in their host, as search engines read it.
         const inert = document.implementation.createHTMLDocument("");
         const copied = (node, depth) => {
-            const copy = inert.importNode(node, false);
+            const copy = isWritten(node) ? inert.createElement("div") : inert.importNode(node, false);
             if (depth > 500) return copy;
-            const shadow = node.shadowRoot ? node.shadowRoot.childNodes : [];
-            for (const child of [...shadow, ...node.childNodes]) copy.appendChild(copied(child, depth + 1));
+            const hosted = inner(node)?.childNodes ?? [];
+            for (const child of [...hosted, ...node.childNodes]) copy.appendChild(copied(child, depth + 1));
             return copy;
         };
         root = copied(root, 0);
@@ -33,6 +35,25 @@ SCRIPT: Final = """
     return text.length > limit ? {html: null, base, routes} : {html: text, base, routes};
 }
 """
+
+PREPARE: Final = "delete Navigator.prototype.serviceWorker;"
+"""There are no service workers, as on pages without TLS: pages that ask for one would wait for ever."""
+
+FRAME: Final = """
+(height) => new Promise((drawn) => {
+    let left = 600;
+    const frame = () => {
+        const isGrown = innerHeight >= height || --left === 0;
+        requestAnimationFrame(isGrown ? () => drawn(true) : frame);
+    };
+    requestAnimationFrame(frame);
+})
+"""
+"""Draws frames until the window is so high, which takes a while. Observers of what is in view are served at
+the end of a frame: the last one begins after that.
+"""
+
+SIZE: Final = '[document.getElementsByTagName("*").length, document.links.length]'
 
 
 class Snapshot(NamedTuple):
@@ -55,6 +76,17 @@ def document(text: str, url: Url, base: str) -> bytes:
     """The HTML, with the base URL that its relative links had in the browser."""
     changed = "" if base == url else f'<base href="{html.escape(base)}">'
     return f"<!doctype html>{changed}{text}".encode("utf-8", "replace")
+
+
+def replacement(url: str, shown: str) -> str | None:
+    """Where a page has moved whose scripts replaced its address by `shown`; None if it is still that page.
+
+    A query that they add to a path without one only notes the state of the page.
+    """
+    path, _, query = shown.partition("?")
+    if not shown.startswith(("http://", "https://")) or (query and path == url):
+        return None
+    return shown
 
 
 def redirect(to: str) -> bytes:

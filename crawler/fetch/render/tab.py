@@ -4,6 +4,11 @@ Virtual time (`Emulation.setVirtualTimePolicy`) runs as fast as the page has som
 while a request is open: a busy machine or a slow server changes nothing of what the page has done when the
 budget is used up. It stands still until the navigation is committed; only then is the budget set, as a page
 that is not there yet would use it up.
+
+What observers of the viewport report depends on frames, which follow the clock. So once the budget is used
+up, the window grows to the height of Googlebot's, and a frame and a little more of virtual time alternate
+until the document does not change any more. A frame is drawn only once as much virtual time has passed as
+real time: a page whose server is slow gets more of it.
 """
 
 import base64
@@ -27,6 +32,12 @@ if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page
 
 BUDGET: Final = 10_000  # milliseconds of virtual time
+MORE: Final = 2_000  # milliseconds of virtual time after each further frame
+MOST_FRAMES: Final = 40  # after which a page that still changes is read
+WIDTH: Final = 1280  # of the window, in pixels
+HEIGHT: Final = 1024  # of the window at first; it decides which address scripts show for the page
+TALL: Final = 12_000  # of the window for content that is loaded when it comes into view
+_FRAME_TIMEOUT: Final = 5.0  # seconds that a frame may take
 _WORLD: Final = "snapshot"
 _EVENT_TIMEOUT: Final = 2.0  # seconds that an event may come after the request that it is about
 # Navigations by a refresh, which `judge` reads in the document: only one without delay is a redirect.
@@ -72,8 +83,12 @@ class Tab:
         self._reasons: dict[str, str] = {}  # why the page navigates, by URL
         self._navigation = anyio.Event()  # set when there is another one
         self._ended, self._has_crashed = anyio.Event(), False
+        self._expired = anyio.Event()  # set when the virtual time that was granted is used up
+        self._began, self._spent = 0.0, 0  # when virtual time began, and milliseconds of it
+        self._address = ""  # of the page, as the browser writes it
         self._loads: defaultdict[str, anyio.Event] = defaultdict(anyio.Event)  # by number of the request
         self.redirect: str | None = None  # where its scripts led
+        self.replaced: str | None = None  # the address that they show instead
         self.requests = self.refused = self.bytes = 0
 
     async def render(self, now: int, limit: int) -> Snapshot | None:
@@ -94,21 +109,70 @@ class Tab:
             self._ended.set()
         if self._has_crashed:
             raise Crashed
+        self.redirect = self.redirect or self.replaced
         return None if self.redirect else await self._snapshot(limit)
 
     async def _run(self, tasks: anyio.abc.TaskGroup, now: int) -> None:
         await self._intercept(tasks)
         await self._time("pause", initialVirtualTime=now)
+        self._began = anyio.current_time()
         await self._page.goto(self._url, wait_until="commit", timeout=0)
-        await self._time("pauseIfNetworkFetchesPending", budget=BUDGET)
+        await self._spend(BUDGET)
+        await self._rest(HEIGHT)
+        self.replaced = await self._replaced()
+        await self._session.send(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": WIDTH, "height": TALL, "deviceScaleFactor": 1, "mobile": False},
+        )
+        await self._rest(TALL)
+        self._ended.set()
+
+    async def _spend(self, budget: int) -> None:
+        """Lets that much virtual time pass."""
+        self._spent += budget
+        self._expired = anyio.Event()
+        await self._time("pauseIfNetworkFetchesPending", budget=budget)
+        await self._expired.wait()
+
+    async def _rest(self, height: int) -> None:
+        """Lets the page do what follows from frames of that height, until nothing does."""
+        before, now = None, await self._measured()
+        for _ in range(MOST_FRAMES):
+            if now == before:
+                break
+            before = now
+            await self._draw(height)
+            await self._spend(MORE)
+            now = await self._measured()
+
+    async def _measured(self) -> tuple[int, Any]:
+        return self.requests + self.refused, await self._evaluate(snapshot.SIZE)
+
+    async def _draw(self, height: int) -> None:
+        is_drawn = False
+        while not is_drawn:
+            passed = int(1000 * (anyio.current_time() - self._began + _FRAME_TIMEOUT))
+            if passed > self._spent:
+                await self._spend(passed - self._spent)
+            with anyio.move_on_after(_FRAME_TIMEOUT):
+                is_drawn = await self._evaluate(f"({snapshot.FRAME})({height})")
+
+    async def _replaced(self) -> str | None:
+        """The address that scripts show in place of that of the page; None if a reader can go back to it."""
+        history = await self._session.send("Page.getNavigationHistory")
+        shown = [entry["url"].partition("#")[0] for entry in history["entries"]]
+        if self._address in shown:
+            return None
+        return snapshot.replacement(self._address, shown[history["currentIndex"]])
 
     async def _intercept(self, tasks: anyio.abc.TaskGroup) -> None:
         session = self._session
         session.on("Fetch.requestPaused", partial(self._on_request, tasks))
         session.on("Network.loadingFinished", self._on_loaded)
         session.on("Network.loadingFailed", self._on_loaded)
-        session.on("Emulation.virtualTimeBudgetExpired", lambda _: self._ended.set())
+        session.on("Emulation.virtualTimeBudgetExpired", lambda _: self._expired.set())
         session.on("Page.frameRequestedNavigation", self._navigates)
+        session.on("Page.frameNavigated", self._has_navigated)
         self._page.on("crash", lambda _: self.crash())
         tree = await session.send("Page.getFrameTree")
         self._frame = tree["frameTree"]["frame"]["id"]
@@ -122,6 +186,10 @@ class Tab:
             self._navigation.set()
             self._navigation = anyio.Event()
 
+    def _has_navigated(self, event: dict[str, Any]) -> None:
+        if event["frame"]["id"] == self._frame and not self._address:
+            self._address = event["frame"]["url"].partition("#")[0]
+
     def crash(self) -> None:
         """The page, or the whole browser, has ended."""
         self._has_crashed = True
@@ -130,19 +198,16 @@ class Tab:
     async def _time(self, mode: str, **more: int) -> None:
         await self._session.send("Emulation.setVirtualTimePolicy", {"policy": mode, **more})
 
-    async def _snapshot(self, limit: int) -> Snapshot:
-        world = await self._session.send(
+    async def _evaluate(self, expression: str) -> Any:
+        world = await self._session.send(  # the same one, as long as the document is
             "Page.createIsolatedWorld", {"frameId": self._frame, "worldName": _WORLD}
         )
-        found = await self._session.send(
-            "Runtime.evaluate",
-            {
-                "expression": f"({snapshot.SCRIPT})({limit})",
-                "contextId": world["executionContextId"],
-                "returnByValue": True,
-            },
-        )
-        return snapshot.read(found["result"].get("value"))
+        given = {"contextId": world["executionContextId"], "returnByValue": True, "awaitPromise": True}
+        found = await self._session.send("Runtime.evaluate", {"expression": expression, **given})
+        return found["result"].get("value")
+
+    async def _snapshot(self, limit: int) -> Snapshot:
+        return snapshot.read(await self._evaluate(f"({snapshot.SCRIPT})({limit})"))
 
     # -- requests -----------------------------------------------------------------------------------------
 
