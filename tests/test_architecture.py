@@ -43,7 +43,7 @@ BUDGETS = {
     "rules": 4045,
     "fetch": 3815,
     "frontier": 8415,
-    "sitemap": 4995,
+    "sitemap": 5010,
     "engine": 3065,
     "workers": 1450,
     "app": 5540,

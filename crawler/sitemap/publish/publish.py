@@ -239,7 +239,7 @@ async def _move_draft(
             if draft.guard.dry_run:
                 return published
             names = left_over(last, [part.name for part in parts])
-            gone = [name for name in names if (folder / name).is_file()]
+            gone = [name for name in names if (folder / name).is_file() and not _is_of_others(folder, name)]
             record = draft.record(last, parts)
             for name, leaving in (MANIFEST, gone), (SETTLED, []):
                 (place / name).write_text(record.manifest(leaving), encoding="utf-8")
@@ -324,6 +324,13 @@ def _check_manifest(folder: Path, place: object = None) -> None:
             f"{place or folder}/{MANIFEST} belongs to another program and would be overwritten: choose "
             "another place with --output, or move that file away."
         )
+
+
+def _is_of_others(folder: Path, name: str) -> bool:
+    """Whether a file that the manifest names was put there by others."""
+    from crawler.sitemap.write import html_pages  # noqa: PLC0415 - few sitemaps have pages
+
+    return name == PAGE and html_pages.is_foreign(folder)
 
 
 def _check_page(output: Output, folder: Path, store: "Store | None" = None) -> None:

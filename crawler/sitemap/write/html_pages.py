@@ -236,13 +236,18 @@ def _time(day: str, before: str = "") -> str:
     return f'{before}<time datetime="{day}">{day}</time>' if day else ""
 
 
+def is_foreign(folder: Path) -> bool:
+    """Whether there is a page that was not made here."""
+    path = folder / PAGE
+    return path.is_file() and MARK not in path.read_bytes()
+
+
 def check_place(folder: Path, place: object = None) -> None:
     """Raises `OutputError` if a page that was not made here would be overwritten.
 
     `place`: what to call the folder, if it is a copy.
     """
-    path = folder / PAGE
-    if path.exists() and MARK not in path.read_bytes():
+    if is_foreign(folder):
         raise OutputError(
             f"{place or folder}/{PAGE} was not made by this program and would be overwritten: choose another "
             "place with --output, or move that file away."
