@@ -5,6 +5,7 @@ Standard library only, and deterministic. Nothing here knows a crawler.
 """
 
 import errno
+import secrets
 import socket
 import ssl
 import threading
@@ -199,10 +200,12 @@ def taken_port() -> Iterator[int]:
 
 
 def free_port(address: str = "127.0.0.1") -> int:
-    """A port at which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        return int(probe.getsockname()[1])
+    """A port at which nobody listens, and which the system gives nobody: it chooses from 32,768 on."""
+    while True:
+        port = 11_000 + secrets.randbelow(21_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((address, port))
+            return port
 
 
 def _accept(origin: Origin, listener: socket.socket, gone: threading.Event) -> None:

@@ -69,7 +69,7 @@ class Deployment:
         first = process.stderr.readline()
         if "trying again" in first:
             process.terminate()
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=600)
         self.said += [out, first + err]
         return process.returncode, out
 
@@ -90,7 +90,7 @@ class Deployment:
         return int(found[0].rpartition(":")[2])
 
     def end(self, process: "subprocess.Popen[str]") -> int:
-        out, err = process.communicate(timeout=150)
+        out, err = process.communicate(timeout=600)
         self.said += [out, err]
         return process.returncode
 
@@ -112,7 +112,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_three_members_publish_once_though_the_leader_is_killed(origin: str, tmp_path: Path) -> None:
     words = ["crawl", origin + "/", "--rate", "0", "--state", "alone.db", "-o", "alone"]
     alone = program(words, os.environ | {"PYTHONPATH": str(ROOT)}, tmp_path)
-    assert (alone.communicate(timeout=60)[0], alone.returncode) == ("", 0)
+    assert (alone.communicate(timeout=600)[0], alone.returncode) == ("", 0)
     here = Deployment(origin, tmp_path)
     members = [here.start() for _ in range(SERVICE["deploy"]["replicas"])]
     leads = here.leader()

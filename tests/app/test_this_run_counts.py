@@ -230,8 +230,8 @@ class Failing(httpx.AsyncBaseTransport):
 
 
 LIMITS: list[tuple[Cause, str, object, object, object]] = [
-    (Cause.TIMEOUT, "timeout", 2.0, 5.0, 9.0),
-    (Cause.TIMEOUT, "total_timeout", 2.0, 5.0, 9.0),
+    (Cause.TIMEOUT, "timeout", 200.0, 500.0, 900.0),
+    (Cause.TIMEOUT, "total_timeout", 200.0, 500.0, 900.0),
     (Cause.TOO_LARGE, "max_body", 9_000, 10_000, 11_000),
     (Cause.REDIRECTS, "max_redirects", 0, 0, 1),
     (Cause.RATE_LIMITED, "max_wait", 5.0, 10.0, 20.0),

@@ -31,7 +31,7 @@ from crawler.parse.url import Url
 from crawler.settings.sections import Settings
 from tests.cli.conftest import Run
 from tests.server import free_port, taken_port
-from tests.waiting import until
+from tests.waiting import send_signal, until
 
 XSD = etree.XMLSchema(etree.parse(Path(__file__).parents[1] / "data/sitemap/sitemap.xsd"))
 
@@ -687,11 +687,11 @@ def slow_site() -> Site:
 def started(origin: str, folder: Path, site: Site, pages: int, *more: str) -> subprocess.Popen[str]:
     """A crawl in a process of its own that has asked for so many pages."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "crawler", "crawl", origin + "/", "--rate", "100", "--state", "s.db", *more],
+        [sys.executable, "-m", "crawler", "crawl", origin + "/", "--rate", "30", "--state", "s.db", *more],
         cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
     )  # fmt: skip
-    until(lambda: len(site.log) >= pages, 300)
+    until(lambda: len(site.log) >= pages)
     return process
 
 
@@ -756,13 +756,13 @@ def test_a_crawl_resumed_after_sigkill_gives_the_same_bytes(tmp_path: Path, run:
 
 
 LATE = """
-import sys, time
+import sys
 from crawler.sitemap.publish import publish
 from crawler.__main__ import main
 swap = publish.swap
 def slow(*args):
     print("publishing", flush=True)
-    time.sleep(1)
+    sys.stdin.readline()  # until the signal has arrived
     return swap(*args)
 publish.swap = slow
 main(sys.argv[1:])
@@ -936,13 +936,13 @@ def test_a_signal_takes_effect_at_any_time(
     with little_site().serve() as origin:
         process = subprocess.Popen(
             [sys.executable, "-c", program, "crawl", origin + "/", *QUICK, "-q"],
-            cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
         )  # fmt: skip
         assert process.stdout
         assert process.stdout.readline()
-        process.send_signal(number)
-        _, err = process.communicate(timeout=3000)
+        send_signal(process, number)
+        _, err = process.communicate("\n", timeout=600)
     assert process.returncode == code, err
     assert said in err
     assert len(err.splitlines()) == bool(said)

@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -20,6 +21,7 @@ import anyio
 import pytest
 import trustme
 
+from crawler.engine.external import DELAY
 from crawler.model import failpoints
 from tests.cli.conftest import Run
 from tests.postgres import new_state
@@ -255,7 +257,7 @@ def test_robots_txt_of_host_is_obeyed_whatever_our_site_ignores(web: Web) -> Non
 def test_a_host_whose_robots_txt_fails_is_not_asked(
     web: Web, answer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawler.app.external.TIMEOUT", 0.3)
+    monkeypatch.setattr("crawler.app.external.TIMEOUT", 2.0)
     web.links("good:/a", "good:/b")
     web.good.put("/robots.txt", answer)
     web.crawl()
@@ -296,7 +298,7 @@ def test_unresolved_names_and_dead_hosts_are_broken_asked_once(web: Web) -> None
 def test_slow_host_is_given_up_and_does_not_stall_the_others(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crawler.app.external.TIMEOUT", 0.3)
+    monkeypatch.setattr("crawler.app.external.TIMEOUT", 2.0)
     web.links(*(f"bad:/{number}" for number in range(6)), "good:/ok")
     web.good.put("/ok", FINE)
     web.bad.put("/robots.txt", GONE)
@@ -428,8 +430,8 @@ def test_links_are_checked_whatever_becomes_of_the_sitemap(
 
 def test_too_little_time_for_the_crawl_leaves_none_for_the_check(web: Web) -> None:
     web.links("/a", "bad:/gone")
-    web.home.put("/a", lambda talk: talk.hold(1))
-    assert web.crawl("--max-time", "1s", "--timeout", "1")[0] == 7
+    web.home.put("/a", lambda talk: talk.hold(3))
+    assert web.crawl("--max-time", "3s", "--timeout", "3")[0] == 7
     assert not web.bad.log
 
 
@@ -490,34 +492,35 @@ def test_interrupted_check_is_kept_and_continued_by_the_next_run(
 
     def hold(talk: Talk) -> None:
         arrived.set()
-        release.wait(60)
+        release.wait(600)
         talk.say(FINE)
 
     with serving(home, good, bad):
-        home.put("/", http(page(good.url("/ok"), bad.url("/held"))))
+        home.put("/", http(page(good.url("/ok"), good.url("/then"), bad.url("/held"))))
         good.put("/ok", FINE)
+        good.put("/then", hold)
         bad.put("/held", hold)
         crawl = ("crawl", home.url("/"), *QUICK, "--timeout", "20")
         first = program(*crawl)
-        assert arrived.wait(60)
+        assert arrived.wait(600)
         published = Path("sitemaps/sitemap.xml.gz").read_bytes()
-        until(lambda: "HEAD /ok" in methods(good))
+        until(lambda: "HEAD /then" in methods(good))  # so the answer before it was read
         first.send_signal(how)
         release.set() if how is signal.SIGKILL else None
-        _, err = first.communicate(timeout=60)
+        _, err = first.communicate(timeout=600)
         release.set()
         assert first.returncode == (-9 if how is signal.SIGKILL else 128 + how), err
         if how is not signal.SIGKILL:
             assert "the check was interrupted, and the next run continues it" in " ".join(err.split())
         again = program(*crawl)
-        _, err = again.communicate(timeout=60)
+        _, err = again.communicate(timeout=600)
         assert again.returncode == 0, err
-        assert "2 URLs on other sites: 2 answer, 0 broken, 0 unknown" in " ".join(err.split())
+        assert "3 URLs on other sites: 3 answer, 0 broken, 0 unknown" in " ".join(err.split())
         if how is not signal.SIGKILL:
-            assert methods(good) == ["HEAD /ok"], "not asked again"
+            assert methods(good).count("HEAD /ok") == 1, "not asked again"
         assert Path("sitemaps/sitemap.xml.gz").read_bytes() == published
         third = program(*crawl)
-        third.communicate(timeout=60)
+        third.communicate(timeout=600)
         assert len(methods(bad)) == 3, "a complete check is made anew"
 
 
@@ -552,7 +555,7 @@ def test_members_leave_the_check_to_their_leader(tmp_path: Path, monkeypatch: py
         good.others = lambda _: FINE
         crawl = ("crawl", home.url("/"), *QUICK, "--state", state, "--run", "tonight", "--rate", "40")
         members = [program(*crawl) for _ in range(3)]
-        said = [member.communicate(timeout=120)[1] for member in members]
+        said = [member.communicate(timeout=600)[1] for member in members]
     assert [member.returncode for member in members] == [0, 0, 0], said
     assert sorted(methods(good)) == ["HEAD /0", "HEAD /1"]
     assert methods(bad) == ["HEAD /gone", "GET /gone"]
@@ -564,6 +567,7 @@ def test_real_pace_between_two_requests_to_a_host(run: Run) -> None:
     with serving(home, good):
         home.put("/", http(page(good.url("/1"), good.url("/2"))))
         good.others = lambda _: FINE
+        began = time.monotonic()  # a busy machine notes the first request late
         run("crawl", home.url("/"), *QUICK)
     assert [one.path for one in good.log] == ["/robots.txt", "/1", "/2"]
-    assert good.log[2].at - good.log[0].at > 1.8
+    assert good.log[2].at - began > 2 * DELAY

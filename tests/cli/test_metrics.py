@@ -379,7 +379,7 @@ def test_nothing_from_the_network_becomes_a_label(run: Run) -> None:
 
 
 def get(port: int, path: str = "/metrics") -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=600) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         return str(answer.read().decode())
 
@@ -501,6 +501,7 @@ async def test_silent_clients_and_errors_do_not_hold_it_up(
         for client in silent:
             assert await everything(client) == b""
             await client.aclose()
+        monkeypatch.setattr("crawler.app.metrics_server.PATIENCE", 600.0)
         with pytest.raises(urllib.error.HTTPError, match="503") as refused:
             await anyio.to_thread.run_sync(get, port)
         refused.value.close()

@@ -412,7 +412,7 @@ def test_a_store_that_hangs_keeps_nobody_from_leaving(
         until(lambda: any(asked.method == at for asked in s3.log if asked.headers.get("If-Match") != '"0x0"'))
         for _ in range(signals):
             send_signal(program, signal.SIGTERM)
-        _, err = program.communicate(timeout=60)
+        _, err = program.communicate(timeout=600)
         assert (program.returncode, s3.released.is_set()) == (143, False), err
         s3.released.set()
         s3.fault = lambda _: None

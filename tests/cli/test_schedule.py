@@ -145,7 +145,7 @@ def test_waiting_process_leaves_at_once_and_serves_metrics(tmp_path: Path) -> No
             events.append(json.loads(line)["event"])
             if events[-1] == "waiting for the next run":
                 break
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=600) as answer:
             text = answer.read().decode()
         assert "sitemap_crawler_exit_code{" in text
         assert "sitemap_crawler_findings{" in text

@@ -19,10 +19,12 @@ from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.engine.crawl import Crawl, Ending
 from crawler.errors import PublishRefused, StartForbidden, StartUnreachable
+from crawler.fetch.politeness import Pacing
 from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
 from crawler.ports import reads
 from crawler.settings.sections import Settings
+from crawler.workers.pool import WorkerPool
 from tests.waiting import answer_late
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
@@ -632,14 +634,27 @@ async def test_start_page_outside_include_is_crawled_for_links(tmp_path: Path) -
 
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.slow
-async def test_retry_after_pauses_host_at_once(tmp_path: Path, processes: int) -> None:
+async def test_retry_after_pauses_host_at_once(
+    tmp_path: Path, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Leases taken before the 429 wait too."""
     site = Site()
     site.page("/", links=[f"/{n}" for n in range(60)])
-    refusals: list[float] = []
+    refusals, paused = list[float](), threading.Event()
+    owner, verb = (Pacing, "slow") if processes == 1 else (WorkerPool, "_slow")
+    real = getattr(owner, verb)
+
+    async def slow(*given: Any, **more: Any) -> Any:
+        done = await real(*given, **more)
+        paused.set()  # all workers were told
+        return done
+
+    monkeypatch.setattr(owner, verb, slow)
 
     def answer(_: object) -> object:
         answer_late(0.02)
+        if refusals:
+            assert paused.wait(600)
         if len(site.log) < 20 or refusals:
             return site.answer(200, b"<p>x")
         refusals.append(time.monotonic())

@@ -3,7 +3,7 @@
 import gzip
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -382,15 +382,24 @@ async def test_rate_and_concurrency_limits_are_kept(tmp_path: Path, turns: list[
     assert closest(turns) >= 0.9 / 5
 
 
-async def test_requests_in_flight_reach_and_never_exceed_concurrency(tmp_path: Path) -> None:
-    here = Origin("busy", "127.0.30.1")
+def late(in_flight: int) -> Callable[[Talk], None]:
+    """Answers that wait until so many requests are in flight, and then for one more, which must not come."""
+    reached = threading.Event()
 
-    def late(talk: Talk) -> None:
+    def answer(talk: Talk) -> None:
+        if talk.asked.in_flight >= in_flight:
+            reached.set()
+        assert reached.wait(600)
         talk.hold(0.03)
         talk.say(http(page(text=talk.asked.path)))
 
+    return answer
+
+
+async def test_requests_in_flight_reach_and_never_exceed_concurrency(tmp_path: Path) -> None:
+    here, answer = Origin("busy", "127.0.30.1"), late(3)
     for number in range(30):
-        here.put(f"/{number}", late, listed=True)
+        here.put(f"/{number}", answer, listed=True)
     await check(sites.finish(here), tmp_path, concurrency=3)
     assert max(asked.in_flight for asked in here.log) == 3
 

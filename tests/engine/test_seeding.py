@@ -276,7 +276,7 @@ async def test_a_stop_waits_once_for_pages_and_sitemaps(
 
     def hang(request: object) -> Any:
         hanging.append(request)
-        gone.wait(60)
+        gone.wait(600)
         return site.answer(200, b"", ())
 
     site.answers |= {"/slow": hang, "/map.xml": hang}

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     pool = ConnectionPool(AddressGuard(allowed=["127.0.0.1"]), ssl.create_default_context, 2)
     transport = PoolTransport(pool, Proxies(Http()).destination)
-    async with httpx.AsyncClient(transport=transport, timeout=5) as opened:
+    async with httpx.AsyncClient(transport=transport, timeout=60) as opened:
         yield opened
 
 

@@ -439,7 +439,7 @@ async def test_member_whose_connection_ended_is_soon_dead(
     from crawler.frontier.postgres.connection import connect  # noqa: PLC0415 - the driver is an extra
     from crawler.frontier.postgres.database import PostgresDatabase  # noqa: PLC0415 - the same
 
-    monkeypatch.setattr(PostgresDatabase, "life", 0.4)
+    monkeypatch.setattr(PostgresDatabase, "life", 4.0)
     one, two, three = await crew.join(), await crew.join(), await crew.join()
     await ready(one)
     assert await one.take_leadership()
@@ -451,12 +451,12 @@ async def test_member_whose_connection_ended_is_soon_dead(
                 member._heart.beat(connection)
             else:
                 crew.beat(member)  # on a connection that ends then
-        outlive(0.25)  # the session of `steady` has lasted
-        crew.clock.now += 0.05
+        outlive(2.5)  # the session of `steady` has lasted
+        crew.clock.now += 0.5
         assert three._heart
         three._heart.beat(steady)
         assert len(await alive(three)) == 3, "it may be connecting again"
-        crew.clock.now += 0.1
+        crew.clock.now += 1.0
         crew.beat(two)
         assert len(await alive(three)) == 3, "the server may have been restarted: this session is new"
         assert two._heart

@@ -173,7 +173,7 @@ def test_random_kills_lose_nothing_and_repeat_few_requests(tmp_path: Path) -> No
             running = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
             # Kill after a random number of requests, so that each run makes progress.
             enough = len(site.log) + chance.randint(25, 250)
-            until(lambda: running.poll() is not None or len(site.log) >= enough, 240)  # noqa: B023
+            until(lambda: running.poll() is not None or len(site.log) >= enough)  # noqa: B023
             code = running.poll()
             if code is None:
                 running.kill()

@@ -89,6 +89,7 @@ def opened(browser: Any, name: str, folder: Path, screen: str) -> Any:
         file = folder / f"report-{name}.html"
         file.write_text(as_html.rendered(reported(name)))
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    page.set_default_timeout(600_000)  # milliseconds: the machine may be busy
     page.goto(file.as_uri())
     return page
 

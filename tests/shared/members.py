@@ -25,6 +25,7 @@ import json, os, signal, sys
 import crawler.cli.crawl, crawler.cli.main, crawler.frontier.postgres.frontier, crawler.sitemap.read
 from crawler.__main__ import main
 from crawler.app import job, state
+from crawler.fetch.politeness import Politeness
 from crawler.frontier.postgres import heartbeat
 from crawler.frontier.postgres.database import PostgresDatabase
 from crawler.model import failpoints
@@ -45,6 +46,12 @@ def crawl(words, out, life, environment, moment, turn, sign):
             if seen == turn:
                 os.kill(os.getpid(), sign)
     failpoints.hook = hook
+    turn_of = Politeness.__call__
+    async def noted(self, origin, at):
+        await turn_of(self, origin, at)
+        with open(out + ".turns", "a") as file:
+            print(self._last[origin][1], file=file)
+    Politeness.__call__ = noted
     main(words)
 
 for line in sys.stdin:
@@ -75,7 +82,7 @@ class Member:
             self._code = None if answer == "running" else int(answer)
         return self._code
 
-    def wait(self, seconds: float = 240.0) -> int:
+    def wait(self, seconds: float = 600.0) -> int:
         """Its exit code, once it has left."""
         until(lambda: self.poll() is not None, seconds)
         assert self._code is not None
@@ -89,6 +96,12 @@ class Member:
     @property
     def said(self) -> str:
         return self.out.read_text()
+
+    @property
+    def turns(self) -> list[float]:
+        """When its requests were let go, as `Politeness` took it down: a server on a busy machine notes them late."""
+        file = Path(f"{self.out}.turns")
+        return [float(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 @cache

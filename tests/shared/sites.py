@@ -44,4 +44,4 @@ def files(folder: Path) -> dict[str, bytes]:
 def asked(site: Origin, more: int, members: Sequence[Member]) -> None:
     """Waits until that many requests more came, or a member left."""
     enough = len(site.log) + more
-    until(lambda: len(site.log) >= enough or all(member.poll() is not None for member in members), 240)
+    until(lambda: len(site.log) >= enough or all(member.poll() is not None for member in members))

@@ -115,7 +115,7 @@ async def test_a_stream_goes_on_after_the_last_row_it_gave(
         seen += urls
         cuts += await member._call(
             lambda: member._db.count(
-                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'FETCH%'"
+                "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE query LIKE 'FETCH%'"
             )
         )
     assert seen == [f"{SITE}/{number}" for number in range(5)]
@@ -139,7 +139,7 @@ async def test_a_database_that_stays_away_ends_the_member(proxied: tuple[Open, P
 
 async def test_the_wait_for_the_database_is_shared_by_all_verbs(proxied: tuple[Open, Proxy]) -> None:
     opened, how = proxied
-    member = opened(away=0.2)
+    member = opened(away=3.0)
     await member.begin("settings", "")
     assert member._heart
     member._heart.stop()

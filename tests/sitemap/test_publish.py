@@ -633,7 +633,7 @@ from tests.sitemap.test_publish import put
 def hook(name):
     if name.startswith("before rename"):
         print("ready", flush=True)
-        time.sleep(60)
+        time.sleep(600)
 failpoints.hook = hook
 anyio.run(partial(put, Path(sys.argv[1]), 5))
 """

@@ -36,7 +36,7 @@ from crawler.workers.pool import Coordinator, WorkerPool
 from crawler.workers.url_numbers import SentUrls
 from crawler.workers.worker import shares
 from tests.engine.test_crawl import closest, settings
-from tests.engine.test_hostile import check, crawl, judge
+from tests.engine.test_hostile import check, crawl, judge, late
 from tests.hostile import sites
 from tests.rules.test_scope import scope
 from tests.server import Origin, Talk, http, page, serving
@@ -288,7 +288,7 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 async def test_page_that_kills_three_workers_fails_alone(tmp_path: Path, kind: str) -> None:
-    stuck = 0.2 if kind == "hangs" else 60.0
+    stuck = 1.5 if kind == "hangs" else 60.0
     paths = [f"good{number}" for number in range(20)]
     outcomes = await visit_all(pool_of(tmp_path, BAD[kind], stuck=stuck), *paths[:10], "bad", *paths[10:])
     assert outcomes.pop("bad") == Failed(Cause.CRASHED, "3 worker processes died on it")
@@ -509,14 +509,14 @@ async def test_max_pages_is_exact_with_workers(branching: Origin, tmp_path: Path
 async def test_no_new_requests_after_stop(tmp_path: Path) -> None:
     here, go_on = Origin("stopped", "127.0.31.4"), threading.Event()
 
-    def late(talk: Talk) -> None:
-        go_on.wait(300)
+    def held(talk: Talk) -> None:
+        go_on.wait(600)
         talk.say(http(page(text=talk.asked.path)))
 
     paths = [f"/{number}" for number in range(60)]
     here.put("/", http(page(*paths)), listed=True)
     for path in paths:
-        here.put(path, late, listed=True, most=1)
+        here.put(path, held, listed=True, most=1)
     chosen = {"concurrency": 4, "processes": 2, "state": str(tmp_path / "state.db")}
     with serving(here):
         given = settings(here.url().rstrip("/"), tmp_path, **chosen, allow_address=(f"{here.address}/32",))
@@ -545,14 +545,9 @@ def test_concurrency_is_divided_among_workers(concurrency: int, size: int, expec
 async def test_concurrency_limit_holds_across_workers(
     concurrency: int, processes: int, tmp_path: Path
 ) -> None:
-    here = Origin("busy", "127.0.31.2")
-
-    def late(talk: Talk) -> None:
-        talk.hold(0.03)
-        talk.say(http(page(text=talk.asked.path)))
-
+    here, answer = Origin("busy", "127.0.31.2"), late(concurrency)
     for number in range(30):
-        here.put(f"/{number}", late, listed=True)
+        here.put(f"/{number}", answer, listed=True)
     await check(sites.finish(here), tmp_path, concurrency=concurrency, processes=processes)
     assert max(asked.in_flight for asked in here.log) == concurrency
 
@@ -560,14 +555,14 @@ async def test_concurrency_limit_holds_across_workers(
 async def test_rate_is_kept_with_late_responses(tmp_path: Path, turns: list[float]) -> None:
     here = Origin("late", "127.0.31.3")
 
-    def late(talk: Talk) -> None:
+    def held(talk: Talk) -> None:
         talk.hold(
             0.15 if int(talk.asked.path[1:]) < 8 else 0.0
         )  # afterwards all delayed requests could be sent at once
         talk.say(http(page(text=talk.asked.path)))
 
     for number in range(24):
-        here.put(f"/{number}", late, listed=True)
+        here.put(f"/{number}", held, listed=True)
     await check(sites.finish(here), tmp_path, concurrency=4, processes=2, rate=50.0)
     assert max(asked.in_flight for asked in here.log) <= 4
     assert len(turns) == len(here.log)

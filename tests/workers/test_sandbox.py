@@ -190,7 +190,7 @@ async def test_missing_executable_fails_the_page_only(tmp_path: Path) -> None:
 
 async def test_child_is_killed_on_cancellation(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    command = script(tmp_path, "(folder / 'pid').write_text(str(os.getpid())); time.sleep(60)")
+    command = script(tmp_path, "(folder / 'pid').write_text(str(os.getpid())); time.sleep(600)")
     async with Sandbox(command, deadline=300.0).running() as apart, anyio.create_task_group() as tasks:
         tasks.start_soon(apart.read, PageSource(b"", URL))
         await eventually(lambda: pid.exists() and pid.read_text())
