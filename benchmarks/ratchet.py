@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,8 @@ from synthetic import answers
 
 HERE = Path(__file__).parent
 FIGURES = HERE / "ratchet.json"
-PORT = 8297
+with socket.create_server(("127.0.0.1", 0)) as probe:
+    PORT = probe.getsockname()[1]  # free when it was asked
 PAGES = 400
 MARGIN = {"instructions": 0.05, "CPU seconds": 0.25}
 RUNS = {"instructions": 1, "CPU seconds": 6}

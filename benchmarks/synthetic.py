@@ -43,8 +43,8 @@ ROWS = "".join(f"<tr><td>{n}</td><td>{WORDS[n % 18]}</td></tr>" for n in range(1
 
 
 def answers(url: str) -> bool:
-    """Whether a server that was just started answers within ten seconds."""
-    for _ in range(200):
+    """Whether a server that was just started answers within two minutes."""
+    for _ in range(2_400):
         try:
             urllib.request.urlopen(url).read()
         except OSError:
