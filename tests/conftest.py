@@ -2,8 +2,10 @@
 
 import logging
 import os
+import re
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +46,17 @@ def anyio_backend() -> str:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Folders that `--quick` leaves out are not even imported."""
+    """What `--quick` leaves out, and modules of quick tests alone where only slow ones run, are not even imported."""
+    if config.option.markexpr == "slow" and collection_path.match("test_*.py"):
+        return None if has_slow_tests(collection_path) else True
     is_quick = "not system" in config.option.markexpr
     return True if is_quick and collection_path.name in SYSTEM and collection_path.is_dir() else None
+
+
+@cache
+def has_slow_tests(module: Path) -> bool:
+    """Whether a module may have some: it names the mark, or what brings it."""
+    return re.search("slow|both_loops|trio", module.read_text()) is not None
 
 
 @pytest.hookimpl(tryfirst=True)  # before the selection by marks
@@ -64,6 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         if item.path.parent.name in SYSTEM or any(value in DATABASES for value in params.values()):
             item.add_marker(pytest.mark.system)
+        assert item.get_closest_marker("slow") is None or has_slow_tests(item.path), item
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, item.path.parent.name != "shared"))
 
 

@@ -791,21 +791,20 @@ def sends_at_import(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(
-    ("module", "said"),
+    ("module", "said", "number", "code"),
     [
-        ("crawler.cli.main", "before the start"),
-        ("crawler.errors", "before the start"),
-        ("click", "before the start"),
-        ("crawler.settings.load", "before the start"),
-        ("anyio", "before the crawl started"),
-        ("uvloop", "before the crawl started"),
-        ("crawler.cli.crawl", "before the crawl started"),
-        ("selectolax", "before the crawl started"),
-        ("sqlite3", "before the crawl started"),
-        ("certifi", "run the same command again"),
-        ("tenacity", "run the same command again"),
+        ("crawler.cli.main", "before the start", signal.SIGINT, 130),
+        ("crawler.errors", "before the start", signal.SIGTERM, 143),
+        ("click", "before the start", signal.SIGINT, 130),
+        ("crawler.settings.load", "before the start", signal.SIGTERM, 143),
+        ("anyio", "before the crawl started", signal.SIGINT, 130),
+        ("uvloop", "before the crawl started", signal.SIGTERM, 143),
+        ("crawler.cli.crawl", "before the crawl started", signal.SIGINT, 130),
+        ("selectolax", "before the crawl started", signal.SIGTERM, 143),
+        ("sqlite3", "before the crawl started", signal.SIGINT, 130),
+        ("certifi", "run the same command again", signal.SIGTERM, 143),
+        ("tenacity", "run the same command again", signal.SIGINT, 130),
     ],
 )
 def test_signal_during_any_import_ends_program_before_crawl(

@@ -160,7 +160,7 @@ async def test_stopped_night_goes_on_as_if_nothing_had_happened(tmp_path: Path, 
     assert bytes_of[0] == bytes_of[1]
 
 
-@pytest.mark.parametrize("other", [{"concurrency": 1}, {"concurrency": 3}, {"processes": 2}])
+@pytest.mark.parametrize("other", [{"concurrency": 1}, {"processes": 2}])
 async def test_same_budgets_visit_the_same_pages(tmp_path: Path, other: dict[str, int]) -> None:
     seen = []
     for place, chosen in enumerate(({"concurrency": 16}, other)):

@@ -150,7 +150,7 @@ def test_kill_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path, par
 
 
 def test_random_kills_lose_nothing_and_repeat_few_requests(tmp_path: Path) -> None:
-    pages = 1_000
+    pages = 600
     site = many_pages(pages)
     chance = random.Random(5)
     with site.serve() as origin:

@@ -1,10 +1,5 @@
-"""What only the PostgreSQL frontier has: several processes (members) on one state, and whole crawls that share it."""
+"""What only the PostgreSQL frontier has: several processes (members) on one state. Whole crawls that share it: tests/shared."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -20,7 +15,6 @@ from crawler.parse.url import Url
 from crawler.ports import reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
-from tests.server import Origin, http, page, serving
 
 if TYPE_CHECKING:
     from crawler.frontier.postgres.frontier import PostgresFrontier
@@ -129,59 +123,3 @@ def test_database_url_with_password_is_refused_and_masked() -> None:
         with pytest.raises(ConfigError, match="PGPASSFILE") as refused:
             parsed(secret)
         assert "hunter2" not in str(refused.value)
-
-
-# -- whole crawls ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def site() -> Iterator[Origin]:
-    """A site with pages, a query trap, redirects and a failing page."""
-    here = Origin("shared", "127.0.77.1")
-    here.put("/", http(page(*(f"/{n}" for n in range(40)), "/shop?n=0", "/gone", text="home")))
-    for number in range(40):
-        below = [f"/{number}/{n}" for n in range(4)]
-        here.put(f"/{number}", http(page(*below, "/", f"/{number + 1}", text=f"page {number}")))
-        for path in below:
-            here.put(
-                path, http(page("/", text=f"page {path}"), Last_Modified="Sat, 01 Nov 2025 00:00:00 GMT")
-            )
-    for number in range(60):
-        more = [f"/shop?n={number + 1}", f"/shop?n={number + 2}"]
-        here.put(f"/shop?n={number}", http(page(*more, text=f"item {number % 7}")))
-    here.put("/gone", http("", "404 Not Found"))
-    with serving(here):
-        yield here
-
-
-def command(here: Origin, state: str, folder: Path, *more: str) -> list[str]:
-    flags = ["--state", state, "-o", str(folder), "-q", "--rate", "1000", *more]
-    return [sys.executable, "-m", "crawler", "crawl", here.url(), *flags]
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.rglob("*.xml*")) if path.is_file()}
-
-
-@pytest.mark.slow
-def test_postgres_crawl_publishes_same_bytes_as_sqlite_crawl(site: Origin, tmp_path: Path) -> None:
-    state = new_state()
-    for turn in range(2):  # a second crawl, with dates by history
-        for name in (str(tmp_path / "state.db"), state):
-            out = tmp_path / f"{turn}-{'shared' if name == state else 'file'}"
-            done = subprocess.run(
-                command(site, name, out), capture_output=True, text=True, check=False, env=os.environ
-            )
-            assert done.returncode == 0, done.stderr
-        own, shared = files(tmp_path / f"{turn}-file"), files(tmp_path / f"{turn}-shared")
-        assert own
-        assert own == shared
-    status = subprocess.run(
-        [sys.executable, "-m", "crawler", "status", "--state", state],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert status.returncode == 0, status.stderr
-    assert "all accounted for" in status.stdout
-    assert "crawler@" not in status.stdout
