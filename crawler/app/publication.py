@@ -16,7 +16,7 @@ from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, History, Record, Runs, reads
-from crawler.rules.incomplete_site import Landing, SiteDoubts, doubts
+from crawler.rules.incomplete_site import MANY_SHELLS, Landing, SiteDoubts, doubts
 from crawler.rules.page_rules import PageRules
 from crawler.settings.sections import DEFAULTS, HTML, Settings
 from crawler.sitemap.publish.difference import LONGEST_SHOWN
@@ -144,4 +144,5 @@ async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:
         landings.append(
             Landing(url, record.facts.obstacle if record and record.facts else None, url != start)
         )
-    return doubts(landings, await pages.read(reads.SiteSurvey(urls.origin(landings[0].url))))
+    survey = await pages.read(reads.SiteSurvey(urls.origin(landings[0].url)))
+    return doubts(landings, survey, await pages.read(reads.SameShell(MANY_SHELLS)))

@@ -29,6 +29,7 @@ from crawler.report.catalogue import Code, Severity
 from crawler.report.clicks import Clicks
 from crawler.report.findings import Findings
 from crawler.report.report import Finding, Known, SiteReport
+from crawler.rules.incomplete_site import MANY_SHELLS
 from crawler.settings.load import nearest
 from crawler.settings.sections import Settings
 
@@ -93,6 +94,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         robots_names=named.is_named,
         robots_others=named.others,
         check=check,
+        shell=await frontier.read(reads.SameShell(MANY_SHELLS)),
         vanished=await frontier.recall(VANISHED),
         external=await frontier.read(reads.CountAnswers()) if check else None,
         settings=of_the_run,

@@ -260,6 +260,7 @@ class Crawl:
         if batch.leases:
             await self.site.starts.recall()
             await self.site.missing.recall(anew=not batch.leads)
+            await self.site.scripted.recall(anew=not batch.leads)
         seeds.note_leased(batch)
         self._pool.add(batch.leases)
         return batch

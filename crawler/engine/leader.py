@@ -71,6 +71,8 @@ class Leader:
             # All seeds are read, so that later decisions do not depend on their order.
             self.seeds.check()
             return Event.SETTLED
+        if await self.site.scripted.choose():
+            return None
         if not (phase is Phase.ARRIVING and self._is_partial) and await self.release():
             return None
         if phase is Phase.ARRIVING:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from crawler.engine.aliases import Aliases
 from crawler.engine.missing_pages import MissingPages
 from crawler.engine.robots import Access
+from crawler.engine.scripted_pages import ScriptedSite
 from crawler.engine.start_urls import StartUrls
 from crawler.model.reply import Reply
 from crawler.model.visit import Visit
@@ -34,11 +35,13 @@ class CrawledSite:
     aliases: Aliases = field(init=False)
     starts: StartUrls = field(init=False)
     missing: MissingPages = field(init=False)
+    scripted: ScriptedSite = field(init=False)
 
     def __post_init__(self) -> None:
         """Creates its parts."""
         self.aliases = Aliases(self.frontier, self.access, self.candidates)
         self.missing = MissingPages(self.frontier, self.judge, self.fetch)
+        self.scripted = ScriptedSite(self.frontier, self.judge.renders_samples)
         self.starts = StartUrls(self.frontier, self.candidates, self.aliases, self.base)
 
     @property

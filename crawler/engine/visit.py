@@ -147,6 +147,7 @@ class Visits:
         """The result of the visit, unless the crawl ended before the request."""
         self.stats.request_started()
         try:
+            lease = self.site.scripted.prepared(lease)
             result = await self.visitor.visit(self.site.missing.prepared(lease, self.site.starts.urls))
         finally:
             self.stats.request_ended()

@@ -132,9 +132,9 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         if pages:
             await self._call(self._leases.reopen, pages)
 
-    async def read_again(self, pages: Sequence[Url]) -> int:
+    async def read_again(self, pages: Sequence[Url], *, once: bool = True) -> int:
         """See `ports.Queue.read_again`."""
-        return await self._call(self._as_leader(self._leases.read_again), pages) if pages else 0
+        return await self._call(self._as_leader(self._leases.read_again), pages, once) if pages else 0
 
     async def shorten(self, deepest: int) -> int:
         """See `ports.Queue.shorten`."""

@@ -118,11 +118,11 @@ SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM 
 WHERE u.run = :run AND u.@key @any(keys, key) AND u.state = {SETTLED} AND u.outcome LIKE 'failed:%'
     AND u.host IS NOT NULL
 """
-# Listed pages that were requested once; the others were read again.
-LISTED_AT_FIRST: Final = f"""
+# Listed pages; `:once`: those that were requested once, as the others were read again.
+LISTED_BEFORE: Final = f"""
 SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM known AS u
 WHERE u.run = :run AND u.@key @any(keys, key) AND u.state = {SETTLED} AND u.outcome = '{LISTED}'
-    AND u.attempts = 1
+    AND (u.attempts = 1 OR NOT CAST(:once AS boolean))
 """
 AGAIN: Final = "UPDATE visit SET attempts = 1 WHERE id @any(ids)"
 
@@ -363,10 +363,10 @@ class Leases:
         failed = self._db.all(FAILED, {"run": self._db.run, "keys": self._db.dialect.keys(pages)})
         move(self._db, failed, reopened=1)
 
-    def read_again(self, pages: Sequence[Url]) -> int:
+    def read_again(self, pages: Sequence[Url], once: bool) -> int:
         """See `ports.Queue.read_again`."""
-        key = {"run": self._db.run, "keys": self._db.dialect.keys(pages)}
-        rows = self._db.all(LISTED_AT_FIRST, key)
+        given = {"run": self._db.run, "keys": self._db.dialect.keys(pages), "once": once}
+        rows = self._db.all(LISTED_BEFORE, given)
         move(self._db, rows)
         self._db.do(AGAIN, {"ids": self._db.dialect.all_of(row[0] for row in rows)})
         return len(rows)

@@ -20,6 +20,7 @@ from crawler.frontier import (
     queries,
     revisits,
     runs,
+    scripted,
     seeds,
     waits,
 )
@@ -58,6 +59,9 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.IsReadAnew: dates.is_read_anew,
     reads.SameContentGroups: duplicates.same_content,
     reads.DoubtfulPlaces: duplicates.doubtful_places,
+    reads.KindsOfScripted: scripted.kinds,
+    reads.SameShell: scripted.same_shell,
+    reads.UnrenderedPages: scripted.of_kinds,
     reads.RepeatedPages: duplicates.repeated,
     reads.PagesWithContent: duplicates.pages_with_content,
     reads.PagesOf: queries.rows_of,

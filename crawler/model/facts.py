@@ -73,6 +73,7 @@ class Facts(NamedTuple):
     bytes: Count | None = None  # of the decoded body; None if it was not read
     took: Count | None = None  # milliseconds from the request to the last byte
     canonical: ReceivedUrl | None = None  # another URL that the page names as its canonical one
+    scripts: HeaderText | None = None  # which pages its scripts may treat alike: `rules.rendering.kinds`
     rendering: Rendering | None = None  # if it needs scripts, and `--render` is on
     until: Date | None = None  # when it stops being indexed (unavailable_after), if that is still to come
     barred: HeaderText | None = None  # crawlers of other search engines that are not to index it

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from crawler.model.external import ExternalCheck
 from crawler.model.survey import SiteHealth, VanishedPages
-from crawler.model.visit import MissingPage
+from crawler.model.visit import MissingPage, ScriptedPages
 from crawler.parse.url import Url
 
 T = TypeVar("T")
@@ -102,6 +102,9 @@ origin was asked yet.
 
 ASKED_PLACES: Final = Note[Mapping[str, bool]]("asked places", dict[str, bool], {})
 """Folders and paths that were asked for a nonexistent page, and whether they answered with one."""
+
+SCRIPTED: Final = Note[ScriptedPages]("scripted", ScriptedPages, ScriptedPages())
+"""The pages that are rendered as samples, and the kinds of pages that are all rendered."""
 
 DATE_NOTES: Final = Note[Sequence[str]]("date notes", list[str], ())
 """Sentences about the dates of this run, for the summary."""

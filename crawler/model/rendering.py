@@ -12,6 +12,7 @@ from msgspec import Meta
 from crawler.model.reasons import Reason
 from crawler.parse.url import ReceivedUrl
 
+LITTLE: Final = 100  # characters of text that scripts may add to any page: a notice, a date
 LONGEST_ROBOTS: Final = 200  # characters that are kept of robots directives
 Count = Annotated[int, Meta(ge=0, lt=1 << 53)]
 
@@ -20,8 +21,8 @@ class Needs(Reason):
     """Why a page is rendered."""
 
     SHELL = "shell", "without scripts there is no link to follow and hardly any text"
-    MOUNT = "mount", "an element that scripts fill (#app, #root, #__next, #svelte) is empty"
-    NOSCRIPT = "noscript", "it asks for JavaScript in noscript"
+    SAMPLE = "sample", "it is a sample of the pages like it"
+    PATTERN = "pattern", "the scripts of a page like it showed more"
     ALWAYS = "always", "render = always"
 
 
@@ -41,6 +42,7 @@ class PageSummary(NamedTuple):
     # Directives of its robots meta elements and X-Robots-Tag.
     robots: Annotated[str, Meta(max_length=LONGEST_ROBOTS)] = ""
     canonical: ReceivedUrl | None = None  # another URL that it names as canonical
+    text: Count = 0  # characters that are visible
 
 
 class Rendering(NamedTuple):
@@ -54,6 +56,7 @@ class Rendering(NamedTuple):
     refused: Count = 0  # requests that were refused, or failed
     bytes: Count = 0  # of the answers, decoded
     hash_routes: Count = 0  # links to #/… or #!…, which no search engine follows
+    kinds: Annotated[str, Meta(max_length=40)] = ""  # of the page before that: `rules.rendering.kinds`
 
     @property
     def words(self) -> str:
@@ -61,6 +64,15 @@ class Rendering(NamedTuple):
         if self.after is not None:
             return str(self.needs.value)
         return f"not:{self.skipped.value if self.skipped else 'failed'}"
+
+    @property
+    def shows_more(self) -> bool:
+        """Whether scripts made most of the page, or changed how search engines treat it."""
+        before, after = self.before, self.after
+        if after is None:
+            return False
+        is_grown = after.links > 2 * before.links or after.text > 2 * before.text + LITTLE
+        return is_grown or (before.robots, before.canonical) != (after.robots, after.canonical)
 
     @property
     def is_due(self) -> bool:

@@ -107,6 +107,7 @@ FACTS: Final = (
     Fact("bytes", COUNT),
     Fact("took", COUNT),
     Fact("canonical", URL),
+    Fact("scripts", TEXT),
     Fact("rendering", RENDERING),
     Fact("until", MOMENT),
     Fact("barred", TEXT),

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
+from crawler.model.rendering import Rendering
 from crawler.parse.url import Url
 
 LONG_AGO: Final = 5_184_000  # seconds, 60 days: a build is followed by another one within that time
@@ -111,6 +112,22 @@ class Survey(NamedTuple):
     outcomes: Mapping[str, int]  # by `code`, of the URLs on the site's own origin
     obstacles: Mapping[str, int]  # listed pages, by the code of their `Obstacle`
     elsewhere: tuple[str, int] | None = None  # the other origin that most pages name as canonical; how many
+
+
+class PagesOfKind(NamedTuple):
+    """Pages whose scripts may treat them alike."""
+
+    kind: str
+    pages: int
+    first: Url  # the smallest URL
+
+
+class ScriptedKinds(NamedTuple):
+    """The kinds of pages with scripts."""
+
+    plain: Sequence[PagesOfKind]  # of listed pages that were not rendered; the largest first
+    # By URL: pages that were rendered as samples, their fact `scripts`, and what was seen of them.
+    samples: Sequence[tuple[Url, str, Rendering]]
 
 
 class WithContent(Struct, frozen=True):

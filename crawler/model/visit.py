@@ -39,6 +39,7 @@ class Lease(NamedTuple):
     deaths: int = 0
     prior: "Prior | None" = None  # result of the last run, if a conditional request is possible
     missing: "MissingPage | None" = None  # what is shown there for a nonexistent page, if it answers that
+    scripted: "ScriptedPages | None" = None  # which pages are rendered, with --render auto
 
 
 class MissingPage(NamedTuple):
@@ -48,6 +49,13 @@ class MissingPage(NamedTuple):
     most: int  # pieces that such a page has
     is_exact: bool = False  # it has no other pieces
     is_place: bool = False  # of a folder or query, and not of an origin
+
+
+class ScriptedPages(NamedTuple):
+    """Which pages a run renders, beside those that show nothing without scripts."""
+
+    samples: frozenset[Url] = frozenset()
+    kinds: frozenset[str] = frozenset()  # of which a sample showed more: `rules.rendering.kinds`
 
 
 class Prior(Struct, frozen=True):

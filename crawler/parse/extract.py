@@ -21,7 +21,7 @@ class Extract(Enum):
     SPARING = "sparing"  # the fingerprint is needed only if the page links to queries
     VERSIONS = "versions"  # in other languages
     IMAGES = "images"
-    SCRIPTS = "scripts"  # signs that it needs scripts
+    SCRIPTS = "scripts"  # how much text it has, if it runs scripts
 
 
 def wording(version: str) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta, Struct
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
-from crawler.parse import date_modified, echo, encoding, needs_scripts, risk
+from crawler.parse import date_modified, echo, encoding, risk
 from crawler.parse import fingerprint as content
 from crawler.parse import images as shown_images
 from crawler.parse import url as urls
@@ -60,9 +60,10 @@ class ParsedPage(NamedTuple):
     dates: tuple[str, ...] = ()  # modification dates that the page states
     content: Fingerprint | None = None  # if requested
     unordered: Fingerprint | None = None  # ignores the order of the pieces of text
-    scripted: bool = False  # it runs scripts
+    # Digest of the names of its script files; None: it runs no scripts.
+    scripts: Annotated[str, Meta(max_length=40)] | None = None
     password: bool = False  # it has a password field
-    # Characters of text, if it may be a login form, or show nothing without scripts.
+    # Characters of text, if it may be a login form, or what its scripts do is asked for.
     length: int | None = None
     title: str | None = None  # white space folded, and cut
     # Digests of the pieces of text, if the content is not what was known.
@@ -71,8 +72,11 @@ class ParsedPage(NamedTuple):
     # hreflang and href of language versions, if requested
     alternates: Annotated[tuple[tuple[str, str], ...], Meta(max_length=MAX_ALTERNATES)] = ()
     images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST_IMAGES)] = ()  # if requested
-    mount: bool = False  # an element that scripts fill is empty, if requested
-    noscript: bool = False  # it asks for JavaScript, and shows little, if requested
+
+    @property
+    def scripted(self) -> bool:
+        """Whether it runs scripts."""
+        return self.scripts is not None
 
 
 class PageSource(Struct, frozen=True):
@@ -127,11 +131,8 @@ def extract(source: PageSource) -> ParsedPage:
         page = page._replace(images=encoding.spell_queries(shown_images.images(tree), name))
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
-    asks = False
-    if Extract.SCRIPTS in wanted and reading.scripted and len(reading.links) <= needs_scripts.FEW_LINKS:
-        asks = needs_scripts.asks_in_noscript(tree, shown)
-        page = page._replace(mount=needs_scripts.has_empty_mount(tree, shown))
-    measured = asks or (alone and (password or (reading.scripted and not _links_to_another_page(page, url))))
+    measured = page.scripted and Extract.SCRIPTS in wanted
+    measured |= alone and (password or (page.scripted and not _links_to_another_page(page, url)))
     fingerprinted, in_blocks = Extract.FINGERPRINT in wanted, Extract.BLOCKS in wanted
     if fingerprinted and Extract.SPARING in wanted:
         fingerprinted = _leads_to_queries(page, url)
@@ -148,9 +149,7 @@ def extract(source: PageSource) -> ParsedPage:
             varying = content.visible_text(tree, may_have_main=has_main, media=media)
     del tree, reading  # the tree takes ten times the memory of the page
     if visible and measured:
-        page = page._replace(
-            password=password, length=visible.length, noscript=asks and visible.length < needs_scripts.LITTLE
-        )
+        page = page._replace(password=password, length=visible.length)
     if visible and in_blocks:
         page = page._replace(blocks=content.blocks(content.fold(visible), echo.Echo(url)))
     return _fingerprinted(page, visible, varying, source) if visible and varying and fingerprinted else page
@@ -300,7 +299,7 @@ class _Reading:
     robots: list[tuple[str, str]] = field(default_factory=list)
     refresh: tuple[float, str] | None = None
     truncated: bool = False
-    scripted: bool = False
+    scripts: set[str] | None = None
     versioned: bool = False
     alternates: dict[tuple[str, str], None] = field(default_factory=dict)
     stating: list[LexborNode] = field(default_factory=list)
@@ -328,7 +327,7 @@ class _Reading:
             case "time":
                 self._stating(node, tag, given)
             case "script":
-                self.scripted = self.scripted or _runs(given)
+                self._script(given)
                 self._stating(node, tag, given)
             case "link":
                 self._relation(node, (given.get("rel") or "").lower().split(), given.get("href"))
@@ -340,6 +339,11 @@ class _Reading:
             case "meta":
                 self._meta(node, given)
                 self._stating(node, tag, given)
+
+    def _script(self, given: dict[str, str | None]) -> None:
+        if _runs(given):
+            self.scripts = self.scripts or set()
+            self.scripts.add((given.get("src") or "").partition("?")[0])
 
     def _stating(self, node: LexborNode, tag: str, given: dict[str, str | None]) -> None:
         if date_modified.is_stating(tag, given):
@@ -397,7 +401,9 @@ class _Reading:
             self.encoding,
             self.truncated,
             dates,
-            scripted=self.scripted,
+            scripts=None
+            if self.scripts is None
+            else content.digest("\n".join(sorted(self.scripts)).encode("utf-8", "replace")),
             title=title,
             alternates=tuple(
                 (code, encoding.spell_query(href, self.encoding)) for code, href in self.alternates

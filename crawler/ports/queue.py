@@ -95,8 +95,11 @@ class Queue(Pacer, Reads, Protocol):
         """Reopens failed pages of this run, to be fetched again after all others."""
         ...
 
-    async def read_again(self, pages: Sequence[Url]) -> int:
-        """Reopens listed pages, each once a run, since they are judged in another way now; how many."""
+    async def read_again(self, pages: Sequence[Url], *, once: bool = True) -> int:
+        """Reopens listed pages, since they are judged in another way now; how many.
+
+        `once`: not those that were requested twice in this run.
+        """
         ...
 
     async def shorten(self, deepest: int) -> int:

@@ -238,6 +238,22 @@ class DoubtfulPlaces(Query[Mapping[str, Sequence[Url]]], frozen=True):
     known: Sequence[str] = ()
 
 
+class KindsOfScripted(Query[survey.ScriptedKinds], frozen=True):
+    """The pages with scripts, by what they have in common (`rules.rendering.kinds`)."""
+
+
+class SameShell(Query[survey.PagesOfKind | None], frozen=True):
+    """The most addresses that answer with the same bytes, which run scripts, if nothing was rendered."""
+
+    least: int
+
+
+class UnrenderedPages(Query[Sequence[Url]], frozen=True):
+    """The listed pages of some kinds that were not rendered, by URL."""
+
+    kinds: Sequence[str]
+
+
 class RepeatedPages(Query[Sequence[survey.RepeatedPage]], frozen=True):
     """The listed pages, if several have the same content or the site is poor: the first 20,000."""
 

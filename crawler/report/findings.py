@@ -271,7 +271,7 @@ class Findings:
         seen = rendering.read(page.rendering)
         if seen.hash_routes:
             yield PageFinding(Code.HASH_ROUTES, page, counted(seen.hash_routes, "link"))
-        if seen.after and seen.needs is not Needs.ALWAYS:
+        if seen.after and seen.needs is not Needs.ALWAYS and seen.shows_more:
             before = counted(seen.before.links, "link")
             yield PageFinding(
                 Code.NEEDS_SCRIPTS, page, f"{before} without scripts, {seen.after.links:,} with them"
@@ -325,6 +325,10 @@ def site_findings(known: Known) -> Iterator[Finding]:
         items = [Item(page.url, detail=_vanished_detail(page), new=is_new) for page in known.vanished.asked]
         count = known.vanished.count
         yield Finding(Code.VANISHED, count, count if is_new else 0, items=items)
+    if known.shell:
+        detail = f"{known.shell.pages:,} addresses answer with the same bytes, which run scripts"
+        items = [Item(known.shell.first, detail=detail)]
+        yield Finding(Code.NEEDS_SCRIPTS, known.shell.pages, items=items)
     if known.robots_line and known.robots_names is False:
         _, _, sitemap = known.robots_line.partition(" ")
         detail = f"{known.robots_line} is missing"

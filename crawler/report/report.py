@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from crawler.model.external import ExternalCheck, ExternalCounts
 from crawler.model.rows import HostRow, RunRow
-from crawler.model.survey import Balance, VanishedPages
+from crawler.model.survey import Balance, PagesOfKind, VanishedPages
 from crawler.model.trap import Trap
 from crawler.report.catalogue import GROUPED, Code, Severity
 from crawler.report.changes import Changes
@@ -91,6 +91,7 @@ class Known(Struct, frozen=True):
     robots_others: Sequence[str] = ()  # other sitemaps that it names, and that are not written here
     check: ExternalCheck | None = None  # of links to other sites; None: they were not checked
     vanished: VanishedPages = NONE_VANISHED
+    shell: PagesOfKind | None = None  # the most addresses with the same bytes, which run scripts
     external: ExternalCounts | None = None  # what is known of these links
     settings: Sequence[tuple[str, str]] = ()  # those that are not the default, masked
     program: str = ""  # name and version

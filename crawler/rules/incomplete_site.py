@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from crawler.model.facts import Obstacle
 from crawler.model.reasons import Why
-from crawler.model.survey import Survey
+from crawler.model.survey import PagesOfKind, Survey
 from crawler.parse.url import Url
 from crawler.rules.logout import names_login
 
@@ -19,6 +19,7 @@ from crawler.rules.logout import names_login
 FEW_LISTED: Final = 10
 # Least number of pages with a canonical on one other origin that is not an accident.
 MANY_CANONICALS: Final = 10
+MANY_SHELLS: Final = 10  # addresses with the same bytes and scripts, from which on that is no accident
 ANYWAY: Final = "--min-urls 1 publishes it anyway."
 HELP: Final = {
     Obstacle.SHELL: "--render auto runs its scripts in a browser (docs/use/recipes.md); without one, add "
@@ -56,10 +57,10 @@ def without_flag(doubt: str) -> str:
     return " ".join(doubt.replace(ANYWAY, "").split())
 
 
-def doubts(landings: Sequence[Landing], survey: Survey) -> SiteDoubts:
-    """The doubts and notes about a run. `landings`: one for each start URL."""
+def doubts(landings: Sequence[Landing], survey: Survey, shell: PagesOfKind | None = None) -> SiteDoubts:
+    """The doubts and notes about a run. `landings`: one for each start URL. `shell`: see `SameShell`."""
     found = [*_hidden_site(landings, survey), *_elsewhere(survey)]
-    bound = tuple(_excluded_by_rule(survey.outcomes))
+    bound = (*_excluded_by_rule(survey.outcomes), *(() if found else _same_shell(shell)))
     single = () if found or bound else tuple(_single_page(landings, survey))
     return SiteDoubts(" ".join(found), (*bound, *single))
 
@@ -105,6 +106,14 @@ def _excluded_by_rule(outcomes: Mapping[str, int]) -> Iterator[str]:
         count = outcomes.get(f"unlisted:{why.value}", 0)
         if count * 2 > total:
             yield f"{count:,} of the {total:,} URLs of the site are {why.says}: {flag} crawls them."
+
+
+def _same_shell(shell: PagesOfKind | None) -> Iterator[str]:
+    if shell:
+        yield (
+            f"{shell.pages:,} addresses answer with the same bytes as {shell.first}, which run scripts: if "
+            "these make the pages, --render auto runs them in a browser (docs/use/recipes.md)."
+        )
 
 
 def _single_page(landings: Sequence[Landing], survey: Survey) -> Iterator[str]:

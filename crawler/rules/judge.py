@@ -85,6 +85,11 @@ class Judge:
         """Sources of a date, most trusted first."""
         return self._rules.date_sources
 
+    @property
+    def renders_samples(self) -> bool:
+        """Whether which pages are rendered depends on samples."""
+        return self._rules.render == "auto"
+
     def applies(self, rule: str) -> bool:
         """Whether a rule is in force, that is, not switched off by `--no-rule`."""
         return rule not in self._rules.off
@@ -104,7 +109,7 @@ class Judge:
         url, sources = lease.visit.url, self._rules.date_sources
         prior = lease.prior.facts if lease.prior else None
         suffices = content_digest.suffices(url, reply.body, _header_facts(reply, now), prior, sources)
-        wanted = self._extract if reply.rendering is None else self._extract - {Extract.SCRIPTS}
+        wanted = self._extract
         if lease.missing:
             wanted |= {Extract.BLOCKS}
         if suffices:
@@ -186,7 +191,7 @@ class Judge:
         facts = facts._replace(content=content, watched=watched, title=page.title)
         if lease.missing and soft_404.is_missing(lease.missing, page.blocks):
             return Verdict(Unlisted(Why.SOFT_404, soft_404.at_origin(urls.origin(url))[0]), facts)
-        return self._html(url, reply, self._dated(facts), page, now)
+        return self._html(lease, reply, self._dated(facts), page, now)
 
     def _dated(self, facts: Facts) -> Facts:
         date = first_date(self._rules.date_sources, facts.header, facts.stated)
@@ -218,8 +223,8 @@ class Judge:
         found = (to for text in feeds.links(reply.body) if (to := self._rules.normalise(text, url)))
         return page_links.within([found], page_links.MAX_LINK_BYTES, known=[url])[0]
 
-    def _html(self, url: Url, reply: Response, facts: Facts, page: ParsedPage, now: datetime) -> Verdict:
-        rules = self._rules
+    def _html(self, lease: Lease, reply: Response, facts: Facts, page: ParsedPage, now: datetime) -> Verdict:
+        rules, url = self._rules, lease.visit.url
         refresh = _usable(self._target(page.refresh[1], page.base, url)) if page.refresh else None
         said = self._indexing(reply, page.robots, now)
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
@@ -232,6 +237,7 @@ class Judge:
             until=said.until,
             barred=said.barred or None,
             canonical=_other(url, canonical),
+            scripts=reply.rendering.kinds if reply.rendering else rendering.kinds(url, page, links.total),
         )
         essence, _ = _type(reply)
         outcome: Outcome
@@ -241,9 +247,11 @@ class Judge:
             outcome = Unlisted(Why.TYPE, essence)
         else:
             outcome = self._indexable(url, said, canonical, facts)
-        if rules.render != "off" and (needs := rendering.needs(reply, page, facts.obstacle, rules.render)):
-            summary = PageSummary(links.total, self._robots_text(reply, page), facts.canonical)
-            facts = facts._replace(rendering=rendering.recorded(reply, needs, summary, outcome))
+        if rules.render != "off" and (needs := rendering.needs(lease, reply, facts, rules.render)):
+            robots = self._robots_text(reply, page)
+            summary = PageSummary(links.total, robots, facts.canonical, page.length or 0)
+            seen = rendering.recorded(reply, needs, summary, outcome, facts.scripts)
+            facts = facts._replace(rendering=seen)
         features = self._features(SeenPage(url, reply, page, said.directives, outcome))
         return Verdict(outcome, facts, links, truncated=truncated, named=named, features=features)
 

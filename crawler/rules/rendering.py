@@ -1,40 +1,93 @@
-"""Which pages need their scripts to be run, by their HTML alone; and which of these are not rendered after
-all. Pure.
+"""Which pages need their scripts to be run, and which of these are not rendered after all. Pure.
 
-The rule looks at one page at a time, so that neither the order in which pages arrive nor the number of
-processes can change what is rendered. A page whose HTML says noindex or names another page as canonical is
-not rendered: as at Google, scripts cannot take that back (Google Search Central, "Understand the JavaScript
-SEO basics").
+A page that shows nothing without scripts is rendered at once. Of the others, samples are: the first page of
+each kind, chosen when nothing else is to be visited, so that neither the order in which pages arrive nor the
+number of processes changes what is rendered. If scripts showed more there, all pages of its kind are. A page
+whose HTML says noindex or names another page as canonical is not rendered: as at Google, scripts cannot take
+that back (Google Search Central, "Understand the JavaScript SEO basics").
 """
 
-from crawler.model.facts import Obstacle
+from hashlib import blake2b
+from typing import Final
+
+from crawler.model.facts import Facts, Obstacle
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
 from crawler.model.reply import Response
+from crawler.model.survey import ScriptedKinds
+from crawler.model.visit import Lease
+from crawler.parse import url as urls
 from crawler.parse.html import ParsedPage
+from crawler.parse.url import Url
+
+LAST: Final = Url("~")  # after all URLs
+KIND: Final = 12  # characters of the name of a kind
 
 _SKIPPED = {Why.NOINDEX: Skipped.NOINDEX, Why.CANONICAL: Skipped.CANONICAL}
 
 
-def needs(reply: Response, page: ParsedPage, obstacle: Obstacle | None, mode: str) -> Needs | None:
+def kinds(url: Url, page: ParsedPage, links: int) -> str | None:
+    """The names of two kinds of the page, one after the other; None if it runs no scripts.
+
+    Pages of the first look the same to a reader: of one shell at all addresses. Those of the second are in
+    one folder of the site. Both run the same scripts.
+    """
+    if page.scripts is None:
+        return None
+    site = urls.origin(url)
+    folder, mark, _ = url.partition("?")[0].removeprefix(f"{site}/").partition("/")
+    alike = f"{site} {page.scripts} {page.length} {links}"
+    return _name(alike) + _name(f"{site} {page.scripts} /{folder if mark else ''}")
+
+
+def _name(text: str) -> str:
+    return blake2b(text.encode(), digest_size=KIND // 2).hexdigest()
+
+
+def decided(known: ScriptedKinds) -> tuple[frozenset[str], list[Url]]:
+    """The kinds of which all pages are rendered, and the pages that are samples of others.
+
+    The first page of a kind, by URL, decides; kinds with many pages come first.
+    """
+    seen: dict[str, tuple[Url, Rendering]] = {}
+    for url, of, sample in known.samples:
+        for kind in (of[:KIND], of[KIND:]):
+            seen.setdefault(kind, (url, sample))
+    undecided = {one.kind: one.first for one in known.plain if one.first < seen.get(one.kind, (LAST,))[0]}
+    proven = (kind for kind, (_, sample) in seen.items() if sample.shows_more and kind not in undecided)
+    return frozenset(proven), list(dict.fromkeys(undecided.values()))
+
+
+def needs(lease: Lease, reply: Response, facts: Facts, mode: str) -> Needs | None:
     """Why the page needs its scripts, or is rendered in any case; None if neither. `mode`: auto or always."""
     if reply.rendering is not None:
         return reply.rendering.needs
-    if obstacle is Obstacle.SHELL:
+    if facts.obstacle is Obstacle.SHELL:
         return Needs.SHELL
-    if page.mount:
-        return Needs.MOUNT
-    if page.noscript:
-        return Needs.NOSCRIPT
-    return Needs.ALWAYS if mode == "always" else None
+    if mode == "always":
+        return Needs.ALWAYS
+    return _by_samples(lease, facts.scripts or "")
 
 
-def recorded(reply: Response, needs: Needs, summary: PageSummary, outcome: Outcome) -> Rendering:
+def _by_samples(lease: Lease, of: str) -> Needs | None:
+    chosen = lease.scripted
+    if chosen and lease.visit.url in chosen.samples:
+        return Needs.SAMPLE
+    if chosen and not chosen.kinds.isdisjoint((of[:KIND], of[KIND:])):
+        return Needs.PATTERN
+    # As in the last run, before anything is chosen in this one.
+    then = lease.prior.facts.rendering if of and lease.prior else None
+    return then.needs if then and (then.shows_more or then.needs is Needs.SAMPLE) else None
+
+
+def recorded(
+    reply: Response, needs: Needs, summary: PageSummary, outcome: Outcome, kinds: str | None
+) -> Rendering:
     """What is stored of such a page. `summary`: what was seen of it now, before or after its scripts ran."""
     if reply.rendering is not None:
         return reply.rendering._replace(after=summary)
-    return Rendering(needs, summary, skipped=_skipped(outcome))
+    return Rendering(needs, summary, skipped=_skipped(outcome), kinds=kinds or "")
 
 
 def _skipped(outcome: Outcome) -> Skipped | None:

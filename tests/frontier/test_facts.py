@@ -46,7 +46,7 @@ def samples(hint: Any, number: int) -> Iterator[Any]:
         Obstacle | None: [*Obstacle, None],
         Rendering | None: [
             Rendering(Needs.SHELL, PageSummary(1, "noindex"), PageSummary(number, "", URL), None, 1, 2, 3, 4),
-            Rendering(Needs.MOUNT, skipped=Skipped.NOINDEX),
+            Rendering(Needs.SAMPLE, skipped=Skipped.NOINDEX),
             None,
         ],
         Lastmod | None: [*(Lastmod(moment, source) for source in Source), None],

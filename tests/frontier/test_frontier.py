@@ -20,16 +20,17 @@ from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.note import EXTERNAL, UNRELIABLE, Note
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
+from crawler.model.rendering import Needs, PageSummary, Rendering
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import InPattern, PublicationRow
 from crawler.model.run import SessionEnd
 from crawler.model.seed import Seed, SeedCopy, SeedSettlement
 from crawler.model.serialise import moment
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
-from crawler.model.survey import Doubts, SameContent, WithContent
+from crawler.model.survey import Doubts, PagesOfKind, SameContent, WithContent
 from crawler.model.trap import Trap
 from crawler.model.visit import Lease, Link, Visit
-from crawler.parse.url import Url, origin
+from crawler.parse.url import Url, origin, target
 from crawler.ports import Frontier, reads
 from crawler.rules.lastmod import DATE_SOURCES
 from crawler.rules.traps import SAMPLE, Traps
@@ -847,6 +848,43 @@ async def test_places_that_grow_from_within_under_one_title_are_found(bench: Ben
     places = await bench.frontier.read(reads.DoubtfulPlaces())
     assert ([*places] == [f"{SITE}/shop/"]) is via.startswith("/shop/")
     assert {*places.get(f"{SITE}/shop/", ())} >= ({SITE + url for url in urls} if places else set())
+
+
+async def test_pages_with_scripts_are_counted_by_kind(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([page(f"/{name}") for name in "abc"])
+    kinds = {
+        "/": "111111111111222222222222",
+        "/a": "111111111111333333333333",
+        "/b": "444444444444333333333333",
+    }
+    seen = Rendering(Needs.SAMPLE, after=PageSummary(5))
+    for lease in await bench.leases():
+        of = kinds.get(target(lease.visit.url))
+        shown = seen if lease.visit.url == ROOT else None
+        await bench.settle(lease, Listed(), facts=Facts(200, scripts=of, rendering=shown))
+    known = await bench.frontier.read(reads.KindsOfScripted())
+    assert known.plain == [PagesOfKind("3" * 12, 2, Url(f"{SITE}/a"))]
+    assert known.samples == [(ROOT, kinds["/"], seen)]
+    again = await bench.frontier.read(reads.UnrenderedPages(["1" * 12, "4" * 12]))
+    assert again == [f"{SITE}/a", f"{SITE}/b"]
+    assert await bench.frontier.read(reads.UnrenderedPages([])) == []
+    assert await bench.frontier.read(reads.SameShell(2)) is None, "one page was rendered"
+    for _ in range(2):
+        assert await bench.frontier.read_again(again, once=False) == 2
+        for lease in await bench.leases():
+            await bench.settle(lease, Listed(), facts=Facts(200))
+
+
+async def test_addresses_with_the_same_bytes_and_scripts_are_counted(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([page(f"/{name}") for name in "abc"])
+    for lease in await bench.leases():
+        scripts = None if lease.visit.url == ROOT else "1" * 24
+        why = Listed() if lease.visit.url < f"{SITE}/c" else Unlisted(Why.SOFT_404)
+        await bench.settle(lease, why, facts=Facts(200, digest="d", scripts=scripts))
+    assert await bench.frontier.read(reads.SameShell(3)) == PagesOfKind("d", 3, Url(f"{SITE}/a"))
+    assert await bench.frontier.read(reads.SameShell(4)) is None
 
 
 async def test_reopened_visits_are_leased_last_within_depth_limit(bench: Bench) -> None:

@@ -144,7 +144,10 @@ async def test_each_question_and_a_second_crawl_gives_the_same_answers(tmp_path:
     assert {f"/section-{n}" for n in range(8)} | {f"/item-{n}" for n in range(10)} <= set(found)
     assert [outcome(found, path) for path in ("/replaced", "/noted")] == ["moved", "listed"]
     assert {"/elsewhere/then", "/from-noted"} <= set(found)
-    assert not {"/by-button", "/x-noscript", "/in-base", "/beside", "/from-replaced"} & set(found)
+    assert not {"/by-button", "/in-base", "/beside", "/from-replaced"} & set(found)
+    hidden = rendering(found, "/noscript-link")
+    assert hidden
+    assert (hidden.needs, hidden.before.links, hidden.after and hidden.after.links) == (Needs.SAMPLE, 1, 0)
     assert rendering(found, "/plain") is None
     assert rendering(found, "/") is None
     late = rendering(found, "/late")
@@ -163,10 +166,10 @@ async def test_each_question_and_a_second_crawl_gives_the_same_answers(tmp_path:
     added = rendering(found, "/noindex-added")
     assert added
     assert (added.before.robots, added.after and added.after.robots) == ("", "noindex")
-    for path, skipped in {"/shell-noindex": Skipped.NOINDEX, "/shell-canonical": Skipped.CANONICAL}.items():
-        left = rendering(found, path)
-        assert left
-        assert left.skipped is skipped
+    left = rendering(found, "/shell-noindex")
+    assert left
+    assert left.skipped is Skipped.NOINDEX
+    assert rendering(found, "/shell-canonical") is None
     assert site.requests("/never") == 0
     told = [
         {
@@ -176,6 +179,37 @@ async def test_each_question_and_a_second_crawl_gives_the_same_answers(tmp_path:
         for one in (found, again)
     ]
     assert told[0] == told[1], "verdicts, titles, fingerprints, links and costs"
+
+
+# One document for all addresses of an application, which shows something without scripts.
+APP = """<!doctype html><title>App</title><div id=any>Loading…</div><footer><a href=/imprint>Imprint</a></footer>
+<script>
+const links = ["/", "/a", "/b", "/c/1", "/c/2"].map((to) => `<a href=${to}>to ${to}</a> `).join("");
+document.querySelector("#any").innerHTML = `${links}<p>This is the page ${location.pathname}`;
+</script>"""
+
+
+@in_browser
+@pytest.mark.slow
+async def test_of_pages_with_scripts_samples_decide_which_are_rendered(tmp_path: Path) -> None:
+    site = Site()
+    script = "<script>document.body.append('1')</script>"
+    site.page("/", links=["/text/1", "/text/2", "/text/3", "/app/"], text=TEXT)
+    for number in (1, 2, 3):
+        site.page(f"/text/{number}", text=f"{TEXT} {number * 'more '}{script}", links=["/"])
+    for path in ("/app/", "/app/a", "/app/b", "/app/c/1", "/app/c/2"):
+        site.raw(path, body=APP.replace('"/', '"/app/').encode())
+    site.page("/imprint")
+    with site.serve() as origin:
+        found = await crawled(settings(origin, tmp_path))
+    needs = {path: seen.needs for path in found if (seen := rendering(found, path))}
+    assert needs == {
+        "/text/1": Needs.SAMPLE,
+        "/app/": Needs.SAMPLE,
+        **dict.fromkeys(("/app/a", "/app/b", "/app/c/1", "/app/c/2"), Needs.PATTERN),
+    }
+    assert all(outcome(found, path) == "listed" for path in found)
+    assert site.requests("/text/2") == 1
 
 
 @in_browser
@@ -339,8 +373,8 @@ async def test_plain_pages_start_no_browser(monkeypatch: pytest.MonkeyPatch, tmp
 
     monkeypatch.setattr(Renderer, "_start", start)
     site = Site()
-    site.page("/", links=["/a"], text=TEXT, head="<script src=/a.js></script>")
-    site.page("/a", links=["/"], head="<script src=/a.js></script>")
+    site.page("/", links=["/a"], text=TEXT)
+    site.page("/a", links=["/"], head="<script type='application/ld+json'>{}</script>")
     with site.serve() as origin:
         found = await crawled(settings(origin, tmp_path))
     assert all(rendering(found, path) is None for path in ("/", "/a"))

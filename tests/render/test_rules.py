@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,16 +23,18 @@ from crawler.fetch.render.policy import RequestAnswer, answer
 from crawler.fetch.render.resources import LONGEST_WAIT, Deadline, Resources
 from crawler.model import rendering
 from crawler.model.facts import Obstacle
-from crawler.model.outcome import code
+from crawler.model.outcome import Listed, code
 from crawler.model.reasons import Cause, Why
 from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.robots import Permit
-from crawler.model.survey import Survey
-from crawler.model.visit import Lease, Visit
+from crawler.model.survey import PagesOfKind, ScriptedKinds, Survey
+from crawler.model.visit import Lease, Prior, ScriptedPages, Visit
+from crawler.parse.html import ParsedPage
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.ports import Request
+from crawler.rules import rendering as rules
 from crawler.rules.incomplete_site import Landing, doubts
 from crawler.rules.judge import Judge, JudgeRules
 from crawler.settings import Pace, Render, Settings
@@ -66,17 +69,7 @@ def verdict(
         (f"{TEXT}{LINK}", None),
         ("", None),
         (f"<script type='application/ld+json'>{{}}</script>{LINK}<div id='app'></div>", None),
-        *((f"{SCRIPT}{LINK}{TEXT}<div id={quote}{name}{quote}></div>", Needs.MOUNT)
-          for name in ("app", "root", "__next", "svelte") for quote in ("", '"', "'")),
-        (f"{SCRIPT}{LINK}{TEXT}<div id=app><div class=spinner></div><script>1</script></div>", Needs.MOUNT),
-        (f"{SCRIPT}{LINK}{TEXT}<div id=app><p>Words</div>", None),
-        (f"{SCRIPT}{LINK}{TEXT}<div id=app><img src=/a></div>", None),
-        (f"{SCRIPT}{LINK}{TEXT}<div id=apple></div>", None),
-        (f"{SCRIPT}{LINK}<noscript>Please enable JavaScript</noscript>", Needs.NOSCRIPT),
-        (f"{SCRIPT}{LINK}<noscript>Sin JAVASCRIPT no hay nada</noscript>", Needs.NOSCRIPT),
-        (f"{SCRIPT}{LINK}<noscript><img src=/pixel></noscript>", None),
-        # As below every post of many blogs: the page has a text of its own.
-        (f"{SCRIPT}{LINK}{TEXT * 5}<noscript>Please enable JavaScript to view the comments.</noscript>", None),
+        (f"{SCRIPT}{LINK}<div id=app></div>", None),
     ],
 )  # fmt: skip
 def test_a_page_needs_its_scripts(markup: str, needs: Needs | None) -> None:
@@ -106,7 +99,10 @@ def test_noindex_and_canonical_of_the_shell_are_judged_first(
     for mode in ("auto", "always"):
         found, seen = verdict(f"<head>{head}</head>{SCRIPT}<div id=app></div>", mode, headers)
         assert found == outcome
-        assert seen
+        if seen is None:  # with a link to that page, it is no shell
+            assert mode == "auto"
+            assert skipped in {Skipped.CANONICAL, Skipped.MOVED}
+            continue
         assert seen.skipped is skipped
         assert seen.is_due is (skipped is None)
 
@@ -120,6 +116,94 @@ def test_a_rendered_page_is_judged_by_what_its_scripts_made() -> None:
     assert seen.outcome.why is Why.NOINDEX  # type: ignore[union-attr]
     assert seen.facts
     assert seen.facts.rendering == before._replace(after=PageSummary(2, "noindex"))
+
+
+KINDS = "a" * rules.KIND, "b" * rules.KIND
+MORE, SAME = PageSummary(5, text=900), PageSummary(2, text=150)
+
+
+def sample(after: PageSummary | None, path: str = "/x") -> tuple[Url, str, Rendering]:
+    seen = Rendering(Needs.SAMPLE, PageSummary(2, text=100), after)
+    return Url(f"https://a.example{path}"), "".join(KINDS), seen
+
+
+@pytest.mark.parametrize(
+    ("first", "seen", "proven", "samples"),
+    [
+        ("/a", [], [], ["/a"]),
+        ("/y", [sample(MORE)], KINDS, []),
+        ("/y", [sample(SAME)], [], []),
+        ("/y", [sample(None)], [], []),
+        ("/y", [sample(SAME), sample(MORE, "/z")], [], []),
+        ("/y", [sample(MORE), sample(SAME, "/z")], KINDS, []),
+        ("/a", [sample(MORE)], KINDS[1:], ["/a"]),  # a smaller one has appeared
+    ],
+)
+def test_the_first_page_of_a_kind_decides(
+    first: str, seen: list[tuple[Url, str, Rendering]], proven: Sequence[str], samples: list[str]
+) -> None:
+    plain = [PagesOfKind(KINDS[0], 3, Url(f"https://a.example{first}"))]
+    found, asked = rules.decided(ScriptedKinds(plain, seen))
+    assert found == frozenset(proven)
+    assert asked == [f"https://a.example{path}" for path in samples]
+
+
+@pytest.mark.parametrize(
+    ("after", "more"),
+    [
+        (PageSummary(4, text=300), False),
+        (PageSummary(5, text=0), True),
+        (PageSummary(0, text=301), True),
+        (PageSummary(2, "noindex", text=100), True),
+        (PageSummary(2, canonical=URL, text=100), True),
+    ],
+)
+def test_scripts_show_more(after: PageSummary, more: bool) -> None:
+    assert sample(after)[2].shows_more is more
+
+
+def test_pages_of_one_shell_or_one_folder_are_of_a_kind() -> None:
+    def kinds(path: str, page: ParsedPage, links: int = 1) -> list[str]:
+        found = rules.kinds(Url(f"https://a.example{path}"), page, links) or ""
+        return [found[: rules.KIND], found[rules.KIND :]]
+
+    shell, long, other = (
+        ParsedPage("", scripts=name, length=size) for name, size in (("a", 9), ("a", 99), ("b", 9))
+    )
+    assert rules.kinds(URL, ParsedPage(""), 1) is None
+    assert kinds("/a/1", shell) == kinds("/a/2?b=/c", shell)
+    assert kinds("/a/1", shell)[0] == kinds("/b/1", shell)[0]
+    assert kinds("/a/1", shell)[1] != kinds("/b/1", shell)[1]
+    assert kinds("/a/1", shell)[0] != kinds("/a/2", long, 5)[0]
+    assert kinds("/a/1", shell)[1] == kinds("/a/2", long, 5)[1]
+    assert not set(kinds("/a/1", shell)) & set(kinds("/a/1", other))
+    assert kinds("/", shell) == kinds("/about", shell)
+
+
+def test_page_is_rendered_as_sample_by_kind_or_as_before() -> None:
+    judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), render="auto"))
+    reply = Response(200, Headers([("content-type", "text/html")]), f"{SCRIPT}{LINK}{TEXT}".encode())
+    lease = Lease(1, 1, Visit(URL))
+    facts = judge(lease, reply, NOW).facts
+    assert facts
+    assert facts.scripts
+
+    def needs(lease: Lease) -> Needs | None:
+        seen = judge(lease, reply, NOW).facts
+        return seen.rendering.needs if seen and seen.rendering else None
+
+    assert needs(lease) is None
+    assert needs(lease._replace(scripted=ScriptedPages(frozenset({URL})))) is Needs.SAMPLE
+    for kind in (facts.scripts[: rules.KIND], facts.scripts[rules.KIND :]):
+        assert needs(lease._replace(scripted=ScriptedPages(kinds=frozenset({kind})))) is Needs.PATTERN
+    for before, now in (
+        (sample(MORE)[2], Needs.SAMPLE),
+        (sample(SAME)[2], Needs.SAMPLE),
+        (sample(MORE)[2]._replace(needs=Needs.PATTERN), Needs.PATTERN),
+        (sample(SAME)[2]._replace(needs=Needs.PATTERN), None),
+    ):
+        prior = Prior(Listed(), facts._replace(rendering=before))
+        assert needs(lease._replace(prior=prior)) is now
 
 
 @pytest.mark.parametrize(("routes", "obstacle"), [(2, Obstacle.HASH_ROUTES), (0, Obstacle.EMPTY)])
@@ -199,16 +283,26 @@ def test_forwarded_headers_are_always_valid(given: dict[str, str]) -> None:
         value.encode("latin-1")
 
 
+SUMMARIES = st.builds(
+    PageSummary,
+    st.integers(0, 10**6),
+    st.text(max_size=50),
+    st.sampled_from([None, URL]),
+    st.integers(0, 10**6),
+)
+
+
 @given(
     st.builds(
         Rendering,
         st.sampled_from(Needs),
-        st.builds(PageSummary, st.integers(0, 10**6), st.text(max_size=50), st.sampled_from([None, URL])),
-        st.none() | st.builds(PageSummary, st.integers(0, 10**6), st.text(max_size=50), st.sampled_from([None, URL])),
+        SUMMARIES,
+        st.none() | SUMMARIES,
         st.none() | st.sampled_from(Skipped),
         *[st.integers(0, 10**12)] * 4,
+        st.text(max_size=40),
     )
-)  # fmt: skip
+)
 def test_the_stored_form_can_be_read_again(seen: Rendering) -> None:
     assert rendering.read(rendering.written(seen)) == seen
 

@@ -9,7 +9,7 @@ import pytest
 
 from crawler.cli.demo.site import Site
 from crawler.model.facts import Obstacle
-from crawler.model.survey import Survey
+from crawler.model.survey import PagesOfKind, Survey
 from crawler.parse.html import PageSource, extract
 from crawler.parse.url import Url
 from crawler.rules.incomplete_site import Landing, doubts
@@ -341,3 +341,15 @@ def test_text_is_not_measured_of_page_that_leads_to_another(link: str, measured:
     assert (PageSource(body, "https://a.example/a/page").read().length is not None) is measured
     moved = b"<base href='https://b.example/'>" + body
     assert PageSource(moved, "https://a.example/a/page").read().length is not None
+
+
+def test_many_addresses_with_one_shell_are_worth_a_note() -> None:
+    landings = [Landing(Url("https://a.example/"), None)]
+    shell = PagesOfKind("", 47, Url("https://a.example/a"))
+    [note] = doubts(landings, Survey({}, {"": 60}), shell).notes
+    assert note.startswith(
+        "47 addresses answer with the same bytes as https://a.example/a, which run scripts"
+    )
+    hidden = doubts([Landing(Url("https://a.example/"), Obstacle.SHELL)], Survey({}, {}), shell)
+    assert hidden.doubt
+    assert hidden.notes == (), "the doubt says it"
