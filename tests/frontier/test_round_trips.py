@@ -53,11 +53,11 @@ def page(lease: Lease) -> Settlement:
 async def turns_a_page(far: tuple["PostgresFrontier", Proxy], delay: float) -> float:
     member, proxy = far
     await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), delay)
-    await member.add([Visit(ROOT), *(Visit(Url(f"{SITE}/{number}/")) for number in range(4 * GROUP))])
+    await member.add([Visit(ROOT), *(Visit(Url(f"{SITE}/{number}/")) for number in range(12 * GROUP))])
     first = (await member.lease(1)).leases
     await member.settle([page(lease) for lease in first])
     groups, settled = list[float](), 0
-    while settled < 4 * GROUP:
+    while settled < 12 * GROUP:
         before = proxy.turns
         leases = (await member.lease(GROUP)).leases
         assert leases
