@@ -8,7 +8,7 @@ from crawler.model import note
 from crawler.model.external import ExternalCheck
 from crawler.model.note import Note
 from crawler.model.survey import SiteHealth, VanishedPage, VanishedPages
-from crawler.model.visit import MissingPage
+from crawler.model.visit import MissingPage, ScriptedPages
 from crawler.parse.url import Url
 
 A = "https://example.com"
@@ -52,6 +52,8 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     ),
     (note.ASKED_PLACES, f'{{"{A}/news/":true}}', {f"{A}/news/": True}),
     (note.STATED_SINCE, f'{{"{A}":[3,1]}}', {A: (3, 1)}),
+    (note.BROKEN_IMAGES, f'{{"{A}/a.png":"404"}}', {f"{A}/a.png": "404"}),
+    (note.SCRIPTED, note.SCRIPTED.write(ScriptedPages()), ScriptedPages()),
 ]
 
 
