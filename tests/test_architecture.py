@@ -39,7 +39,7 @@ BUDGETS = {
     "errors": 200,
     "settings": 1677,
     "ports": 1015,
-    "report": 3905,
+    "report": 3910,
     "rules": 4110,
     "fetch": 3815,
     "frontier": 8480,

@@ -374,7 +374,9 @@ async def _write_rows(
 ) -> None:
     printed = Rows(form, columns)
     async for row in rows:
-        cells = [masked(cell) if isinstance(cell, str) else cell for cell in (row[place] for place in places)]
+        cells = [row[place] for place in places]
+        if form != "csv":  # whose cells are masked when they are written
+            cells = [masked(cell) if isinstance(cell, str) else cell for cell in cells]
         printed.add(dict(zip(columns, cells, strict=True)))
     printed.end()
 

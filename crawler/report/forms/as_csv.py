@@ -6,6 +6,7 @@ Titles and URLs come from the site: a cell that begins like a formula gets a lea
 import csv
 import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from crawler.parse.credentials import masked
@@ -57,9 +58,14 @@ def line(cells: Sequence[Any]) -> str:
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
         return cell(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if type(value) is int:
+        return value
     return value if value is None or isinstance(value, float) else json.dumps(value)
 
 
+@lru_cache(maxsize=1_000)  # the rows of a list have much in common
 def cell(value: str) -> str:
     """A text that is safe in a spreadsheet: never read as a formula, and without lone surrogates."""
     text = masked(value)
