@@ -4,8 +4,11 @@ Sites whose promise is not kept yet stand in one table, and are not crawled here
 they cost. Who keeps the promise removes the line.
 """
 
+import asyncio
 import re
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,25 +16,27 @@ import pytest
 from benchmarks.zoo import SITES
 from benchmarks.zoo.crawlers import ours
 from benchmarks.zoo.measure import measure
+from benchmarks.zoo.server import serving
 from benchmarks.zoo.site import Request, Site, linked
+from tests.frontier.test_nothing_lost import sitemaps
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parent.parent
-REPEATS, ENDLESS, UNSTEADY = (
-    "lists repeats",
-    "asks too often",
-    "depends on what was fetched when a folder is asked",
-)
+REPEATS, ENDLESS = "lists repeats", "asks too often"
 NOT_YET = {
     "path-info": REPEATS,
     "languages": REPEATS,
     "tag-combinations": REPEATS,
     "posted-echoes": ENDLESS,
     "facet-paths": ENDLESS,
-    "error-folder": UNSTEADY,
-    "matrix": UNSTEADY,
-    "no-cache": UNSTEADY,
-    "session-word": UNSTEADY,
 }
+ASKED = (
+    "error-folder",
+    "matrix",
+    "no-cache",
+    "session-word",
+)  # what they answer is asked while they are crawled
+DELAY = 8  # milliseconds, at most, until an answer
 
 
 @pytest.mark.slow
@@ -42,6 +47,41 @@ async def test_a_crawl_keeps_its_promise(name: str) -> None:
     assert result.code == 0, result
     assert not result.lost, result
     assert not result.vain, result
+
+
+async def crawl(
+    origin: str, folder: Path, *more: str, until: Callable[[], bool] | None = None
+) -> dict[str, bytes]:
+    """Its sitemaps, or none if it was killed when `until` held."""
+    command = [*ours().command(f"{origin}/", folder), *more]
+    process = await asyncio.create_subprocess_exec(*command, cwd=folder)
+    if until:
+        await eventually(lambda: process.returncode is not None or until())
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        return {}
+    assert await process.wait() == 0
+    return sitemaps(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ASKED)
+async def test_neither_order_nor_kill_changes_what_is_listed(name: str, tmp_path: Path) -> None:
+    """Each address is answered after a time of its own, so that the order depends on what is asked at once."""
+    found = list[dict[str, bytes]]()
+    async with serving(SITES[name], 1 << 62, delay=DELAY) as counted:
+        for number, concurrency in enumerate(("1", "16", "64")):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            found.append(await crawl(counted.origin, folder, "--concurrency", concurrency))
+        for _ in range(2):
+            enough = counted.requests + 200
+            workers = ("--concurrency", "16", "--processes", "2")
+            await crawl(counted.origin, tmp_path, *workers, until=lambda: counted.requests > enough)  # noqa: B023
+        found.append(await crawl(counted.origin, tmp_path, *workers))
+    assert found[0]
+    assert found == 4 * [found[0]]
 
 
 def test_the_document_names_tests_and_what_is_not_kept_yet() -> None:

@@ -6,15 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 
-from benchmarks.zoo.site import Reply, Request, Site
+from benchmarks.zoo.site import Reply, Request, Site, number
 
 
 class Counted:
     """A site that is being served."""
 
-    def __init__(self, site: Site, limit: int) -> None:
-        """`limit`: requests after which `exhausted` is set; it is still answered."""
-        self.site, self.limit = site, limit
+    def __init__(self, site: Site, limit: int, delay: int = 0) -> None:
+        """`limit`: requests after which `exhausted` is set; it is still answered.
+
+        `delay`: milliseconds at most until an answer, another time for each address.
+        """
+        self.site, self.limit, self.delay = site, limit, delay
         self.origin = ""
         self.requests = 0
         self.asked = Counter[str]()
@@ -26,6 +29,8 @@ class Counted:
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                if self.delay:
+                    await asyncio.sleep(number(head.split(" ", 2)[1], below=self.delay) / 1_000)
                 writer.write(self._answered(head))
                 await writer.drain()
         writer.close()
@@ -56,9 +61,9 @@ def _wire(reply: Reply, method: str) -> bytes:
 
 
 @asynccontextmanager
-async def serving(site: Site, limit: int, port: int = 0) -> AsyncIterator[Counted]:
-    """The site at a port of loopback; 0 is any that is free."""
-    counted = Counted(site, limit)
+async def serving(site: Site, limit: int, port: int = 0, delay: int = 0) -> AsyncIterator[Counted]:
+    """The site at a port of loopback; 0 is any that is free. `delay`: as of `Counted`."""
+    counted = Counted(site, limit, delay)
     server = await asyncio.start_server(counted.connected, "127.0.0.1", port, limit=1 << 20)
     counted.origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:

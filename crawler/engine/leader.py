@@ -25,7 +25,7 @@ from crawler.rules import traps
 log = logging.getLogger("crawler.crawl")
 
 FIRST_LOOK = 100  # requests after which folders are looked at
-LATER = 2  # times as many until the next look
+LATER = 1.5  # times as many until the next look
 
 
 @dataclass
@@ -151,6 +151,8 @@ class Leader:
         if judge.applies("canonical"):
             scope = self.site.candidates.scope
             await self.frontier.ignore_canonicals(lambda url: scope.unlisted(url) is None)
+        if self.site.missing.has_places:
+            await self.frontier.unlist_unreached()
         await self._unlist_repeats()
         await dating.date(self.frontier, judge.date_sources)
         await self.keep_failing_pages()

@@ -24,9 +24,8 @@ from crawler.rules.judge import Judge
 from crawler.rules.traps import calendar_of
 
 SAMPLES = 6  # pages to which the start page links, that are compared
-
-
 MOST_PLACES = 50  # folders and paths that are asked in one run
+MOST_LINKS = 200  # of a page that a folder shows for all that is missing
 
 
 class _Page(NamedTuple):
@@ -60,6 +59,11 @@ class MissingPages:
         missing = self._known.get(soft_404.doubtful_place(url, None)[0]) or self._known.get(origin(url))
         return lease._replace(missing=missing) if missing else lease
 
+    @property
+    def has_places(self) -> bool:
+        """Whether a folder answers anything: links were followed there before it was asked."""
+        return any(page.is_place for page in (self._known or {}).values())
+
     async def recall(self, *, anew: bool = False) -> None:
         """Restores what this run was answered."""
         if self._known is None or anew:
@@ -85,7 +89,9 @@ class MissingPages:
         asked = dict(known)
         again, news = list[Url](), False
         places = await self.frontier.read(
-            reads.DoubtfulPlaces([place for place, is_page in asked.items() if is_page])
+            reads.DoubtfulPlaces(
+                {place: page.content for place, page in self._known.items() if page.is_place}
+            )
         )
         for place, pages in sorted(places.items()):
             if pages and place not in asked and len(asked) < MOST_PLACES and self._may_ask(pages[0]):
@@ -108,21 +114,24 @@ class MissingPages:
         self, urls: Sequence[Url], starts: Sequence[Url], *, place: bool = False
     ) -> MissingPage | None:
         """What pages have in common that do not exist; None if they do not, or answer with an error."""
-        asked, contents = list[frozenset[int]](), set[str | None]()
+        asked, contents, links = list[frozenset[int]](), set[str | None](), list[frozenset[Url]]()
         for url in urls:
             page = await self._read(url)
             if page is None:
                 return None
             asked.append(page.blocks)
             contents.add(page.content)
+            links.append(frozenset(page.links))
             if soft_404.is_settled(asked):
                 break
         if (true := await self._true_pages(origin(urls[0]), starts)) is None:
             return None
         found = soft_404.missing_page(asked, *true)
         if found and place and len(set(asked)) == 1:
-            exact = tuple(sorted(asked[0])) if len(contents) > 1 else ()
-            return MissingPage(exact, found.most, is_exact=True)
+            if len(contents) > 1:
+                return MissingPage(tuple(sorted(asked[0])), found.most, is_exact=True)
+            common = sorted(frozenset.intersection(*links))[:MOST_LINKS]
+            return MissingPage((), found.most, is_exact=True, content=contents.pop(), links=tuple(common))
         return found
 
     async def _true_pages(

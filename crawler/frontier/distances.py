@@ -2,13 +2,15 @@
 
 During a crawl, a URL has the depth of the path that was found first. That matters only for URLs that were
 filtered as too deep, so this is computed only if there are any, as it reads all pages. With `--max-depth`,
-depths are exact from the start.
+depths are exact from the start. The same walk shows which pages were found by links that are not followed any
+more.
 """
 
 from typing import Final
 
 from crawler.frontier.database import Database
-from crawler.rules.record import SETTLED
+from crawler.rules.record import LISTED, SETTLED
+from crawler.rules.traps import DEEPEST
 
 # URLs that were filtered as too deep. The index `page_barred` finds them.
 TOO_DEEP: Final = f"""
@@ -47,6 +49,14 @@ LOWER_VISITS: Final = (
     "UPDATE visit SET depth = near.depth FROM near WHERE visit.id = near.id AND near.depth < visit.depth"
 )
 
+# Listed pages to which nothing leads that is still followed.
+UNREACHED: Final = f"""
+UPDATE page SET outcome = 'unlisted:trap', detail = :why FROM url AS u
+WHERE u.id = page.id AND u.run = :run AND page.outcome = '{LISTED}'
+    AND NOT EXISTS (SELECT 1 FROM near WHERE near.id = page.id)
+"""
+WHY_UNREACHED: Final = "links of pages that do not exist"
+
 
 class Distances:
     """Distances in the current run."""
@@ -59,6 +69,21 @@ class Distances:
         given = {"run": self._db.run, "deepest": deepest}
         if not self._db.one(ANY, given)[0]:
             return 0
+        self._walk(deepest)
+        nearer = self._db.count(NEARER, given)
+        self._db.do(LOWER, {"run": self._db.run})
+        self._db.do(LOWER_VISITS)
+        self._db.do(DROP)
+        return nearer
+
+    def unlist_unreached(self) -> None:
+        """See `ports.Record.unlist_unreached`."""
+        self._walk(DEEPEST)
+        self._db.do(UNREACHED, {"run": self._db.run, "why": WHY_UNREACHED})
+        self._db.do(DROP)
+
+    def _walk(self, deepest: int) -> None:
+        """The temporary table `near`: the URLs that links lead to from the start, with their distance."""
         for statement in (TABLE, INDEX):
             self._db.do(statement)
         self._db.do(FIRST, {"run": self._db.run})
@@ -68,8 +93,3 @@ class Distances:
                 pass
             if not self._db.changed(LINKED, level | {"since": self._db.since}):
                 break
-        nearer = self._db.count(NEARER, given)
-        self._db.do(LOWER, {"run": self._db.run})
-        self._db.do(LOWER_VISITS)
-        self._db.do(DROP)
-        return nearer

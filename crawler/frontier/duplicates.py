@@ -38,7 +38,7 @@ WHERE {_LISTED} AND u.version IS NOT NULL
 GROUP BY h.origin, u.version HAVING count(*) >= :least ORDER BY 3 DESC, 4 LIMIT 200
 """
 TITLES: Final = f"""
-SELECT u.id, u.url, u.title, v.url FROM known AS u LEFT JOIN url AS v ON v.id = u.via
+SELECT u.id, u.url, u.title, u.content, v.url FROM known AS u LEFT JOIN url AS v ON v.id = u.via
 WHERE u.id > :after AND {_LISTED} ORDER BY u.id LIMIT :limit
 """
 REPEATED: Final = f"""
@@ -126,19 +126,21 @@ def withdraw(db: Database, pages: Sequence[Url] | WithContent, why: Why, detail:
         db.do(WITHDRAW, given | {"keys": db.dialect.keys(pages)})
 
 
-def doubtful_places(db: Database, known: Sequence[str]) -> Mapping[str, Sequence[Url]]:
+def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[str, Sequence[Url]]:
     """See `ports.reads.DoubtfulPlaces`."""
     named = Counter[tuple[str, str]]()
     for chunk in db.chunks(TITLES, {"run": db.run}):
-        for _, url, title, via in chunk:
+        for _, url, title, _, via in chunk:
             place = doubtful_place(Url(url), title)
             if via and doubtful_place(Url(via), None)[0] == place[0]:
                 named[place] += 1
     grown = (place for (place, _), count in named.items() if count >= DOUBTFUL)
     found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
-        for _, url, title, _ in chunk:
-            found.get(doubtful_place(Url(url), title)[0], []).append(Url(url))
+        for _, url, title, content, _ in chunk:
+            place, _ = doubtful_place(Url(url), title)
+            if place in found and (content is None or content != known.get(place)):
+                found[place].append(Url(url))
     return found
 
 

@@ -283,6 +283,10 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         """See `ports.Record.ignore_canonicals`."""
         return await self._call(self._as_leader(canonicals.ignore_canonicals), self._db, listable)
 
+    async def unlist_unreached(self) -> None:
+        """See `ports.Record.unlist_unreached`."""
+        await self._call(self._as_leader(Distances(self._db).unlist_unreached))
+
     async def unlist_duplicates(self) -> None:
         """See `ports.Record.unlist_duplicates`."""
         await self._call(self._as_leader(duplicates.unlist_duplicates), self._db)

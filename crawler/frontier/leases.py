@@ -191,9 +191,8 @@ class Leases:
         if interruption is not None:
             return Batch(leads=leads, interruption=Interruption.read(interruption))
         if leads:
+            depth = depth if is_partial else min(depth, self._levels.watch(settled))
             self._open(depth, max_depth)
-            if not is_partial:
-                self._levels.watch(settled)
         elif leader is not None or max_depth is not None:
             depth = min(depth, max_depth or -1)  # nothing while the leader visits the start URLs
         if self._depth != depth or self._db.is_retry:

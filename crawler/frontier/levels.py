@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
 from crawler.frontier.patterns import PatternTable, sample
-from crawler.frontier.visits import MovedVisit, move, release
+from crawler.frontier.visits import ANY_DEPTH, MovedVisit, move, release
 from crawler.model.outcome import Pattern
 from crawler.parse.url import Url
 from crawler.rules.record import DUPLICATE, HELD, LEASED, LISTED, QUEUED, SETTLED
@@ -63,6 +63,7 @@ WHERE o.outcome IN ('{LISTED}', '{DUPLICATE}') AND r.id NOT IN (
 )
 ORDER BY u.url
 """
+IN_FLIGHT: Final = 128  # requests that may be made before a site is judged by the pages that are settled
 IS_POOR: Final = "SELECT level IS NOT NULL FROM run WHERE number = :run"
 
 PLACED: Final = ("id", "trap", "sample")
@@ -90,22 +91,26 @@ class Levels:
         self._db, self._patterns, self._budget = db, patterns, budget
         self._judged: int | None = None  # the depth down to which the site is not poor
 
-    def watch(self, settled: int) -> None:
+    def watch(self, settled: int) -> int:
         """Begin to go by levels if the site has turned out to be poor, now that so many URLs are settled.
 
-        It is judged once for each level, by all pages above that level, so the order of responses does not
-        matter. Only a level that is too large for the budget ends before all of its pages were fetched.
+        The depth down to which pages may be leased: no page of the next level is requested before it is
+        judged. It is judged once for each level, by all pages above that level, so the order of responses
+        does not matter. Only a level that is too large for the budget ends before all of its pages were
+        fetched.
         """
-        if self._patterns.level is not None or not self._budget.may_be_poor(settled):
-            return
+        if self._patterns.level is not None or not self._budget.may_be_poor(settled + IN_FLIGHT):
+            return ANY_DEPTH
         (front,) = self._db.one(FRONT)
         if front is None:
-            return
+            return ANY_DEPTH
         due = self._db.count(QUEUED_AT, {"front": front})
-        if self._budget.left(due) < due or (front != self._judged and self._budget.is_poor(front)):
+        is_too_large = self._budget.left(due) < due and self._budget.may_be_poor(settled)
+        if is_too_large or (front != self._judged and self._budget.is_poor(front)):
             self._db.do(HOLD, {"front": front})
             self._patterns.set_level(0)
         self._judged = front
+        return int(front)
 
     def descend(self, deepest: int) -> int:
         """Release the next level, down to `deepest`, as far as the budget goes; how many URLs are due."""

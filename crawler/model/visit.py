@@ -48,7 +48,9 @@ class MissingPage(NamedTuple):
     blocks: tuple[int, ...]  # digests of pieces of text; none: only contents tell (`finish.soft_404s`)
     most: int  # pieces that such a page has
     is_exact: bool = False  # it has no other pieces
-    is_place: bool = False  # of a folder or query, and not of an origin
+    is_place: bool = False  # of a folder, and not of an origin
+    content: str | None = None  # of all such pages, where it is one
+    links: tuple[Url, ...] = ()  # to which all of them lead
 
 
 class ScriptedPages(NamedTuple):

@@ -6,6 +6,7 @@ run" is the newest one. What changes the state is a verb of the other roles.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Struct
@@ -229,13 +230,17 @@ class SameContentGroups(Query[Sequence[survey.SameContent]], frozen=True):
     least: int
 
 
+NO_PLACES: Final[Mapping[str, str | None]] = MappingProxyType({})
+
+
 class DoubtfulPlaces(Query[Mapping[str, Sequence[Url]]], frozen=True):
     """The listed pages of each calendar, folder, or path with a query, that grows from within.
 
-    Pages of it were the first that led to many others, which have one title. `known`: further such places.
+    Pages of it were the first that led to many others, which have one title. `known`: further such places,
+    without their pages with that content.
     """
 
-    known: Sequence[str] = ()
+    known: Mapping[str, str | None] = NO_PLACES
 
 
 class KindsOfScripted(Query[survey.ScriptedKinds], frozen=True):

@@ -44,6 +44,10 @@ class Record(Reads, Protocol):
         """
         ...
 
+    async def unlist_unreached(self) -> None:
+        """Unlists pages that were found by links only that are not followed any more."""
+        ...
+
     async def unlist_duplicates(self) -> None:
         """Lists one of the pages that are the same by `rules.spellings`; the others are its duplicates."""
         ...

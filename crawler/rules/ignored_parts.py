@@ -100,6 +100,13 @@ def without_a_part(url: Url) -> Iterator[Url]:
                 yield Url(site + "".join((*tokens[:start], *tokens[start + length :])))
 
 
+def without_a_folder(url: Url) -> Iterator[str]:
+    """The address with one of its folders left open."""
+    folders = url.partition("?")[0].split("/")
+    for at in range(3, min(len(folders) - 1, MOST_TOKENS)):
+        yield "/".join((*folders[:at], "…", *url.split("/")[at + 1 :]))
+
+
 def by_kind(pairs: Iterable[Pair]) -> Mapping[PartKind, Sequence[Pair]]:
     """The pairs of each kind, sorted by URL."""
     found: dict[PartKind, list[Pair]] = {}

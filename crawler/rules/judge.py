@@ -191,7 +191,10 @@ class Judge:
         facts = facts._replace(content=content, watched=watched, title=page.title)
         if lease.missing and soft_404.is_missing(lease.missing, page.blocks):
             return Verdict(Unlisted(Why.SOFT_404, soft_404.at_origin(urls.origin(url))[0]), facts)
-        return self._html(lease, reply, self._dated(facts), page, now)
+        verdict = self._html(lease, reply, self._dated(facts), page, now)
+        if lease.missing and lease.missing.content and lease.missing.content == page.content:
+            return verdict._replace(links=soft_404.leading_on(url, verdict.links, lease.missing))
+        return verdict
 
     def _dated(self, facts: Facts) -> Facts:
         date = first_date(self._rules.date_sources, facts.header, facts.stated)

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from crawler.model.visit import MissingPage
+from crawler.model.visit import Links, MissingPage
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.rules.traps import calendar_of, date_in
@@ -99,6 +99,20 @@ def is_missing(page: MissingPage, blocks: Collection[int]) -> bool:
     if page.is_exact or not page.blocks:
         return bool(blocks) and set(blocks) == set(page.blocks)
     return len(blocks) <= page.most and set(page.blocks) <= set(blocks)
+
+
+def leading_on(url: Url, links: Links, missing: MissingPage) -> Links:
+    """The links of a page that its folder shows for anything: those to the folder only if it always has them.
+
+    What is shown in place of all that is missing may lead to true pages, and says so at each address.
+    """
+    place = doubtful_place(url, None)[0]
+    if url in shown_instead(place):
+        return links
+    always = frozenset(missing.links)
+    return links._replace(
+        followed=tuple(to for to in links.followed if to in always or not to.startswith(place))
+    )
 
 
 class Place(NamedTuple):

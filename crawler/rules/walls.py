@@ -5,6 +5,7 @@ its text alone, since pages also embed such checks and write about them. What fo
 replies are used: it says nothing of the page that was asked for.
 """
 
+import re
 from typing import Final, NamedTuple
 
 from crawler.model.reply import Headers
@@ -113,6 +114,7 @@ _NAMES: Final = frozenset(field.name for field in FIELDS if not field.statuses)
 _NAMES_REFUSING: Final = frozenset(field.name for field in FIELDS)
 _REFUSING: Final = frozenset().union(*(field.statuses for field in FIELDS))
 _HINTS: Final = frozenset(mark.text or mark.shown.encode() for mark in PAGES)
+_SCRIPT: Final = re.compile(rb"<script", re.IGNORECASE)
 _IN_SCRIPTS: Final = tuple(_HINTS & {mark.code for mark in PAGES})
 _DOTTED: Final = tuple(hint for hint in _HINTS if hint.startswith(b"/."))
 _ANYWHERE: Final = tuple(_HINTS - {*_IN_SCRIPTS, *_DOTTED})
@@ -149,7 +151,7 @@ def _has_hint(body: bytes) -> bool:
     hints = _ANYWHERE
     if body.find(b"/.") >= 0:
         hints += _DOTTED
-    if body.find(b"<script") >= 0 or body.find(b"<SCRIPT") >= 0:
+    if body.find(b"<script") >= 0 or _SCRIPT.search(body):
         hints += _IN_SCRIPTS
     return any(body.find(hint) >= 0 for hint in hints)
 

@@ -887,6 +887,30 @@ async def test_addresses_with_the_same_bytes_and_scripts_are_counted(bench: Benc
     assert await bench.frontier.read(reads.SameShell(4)) is None
 
 
+async def test_pages_that_no_followed_link_leads_to_any_more_are_not_listed(bench: Bench) -> None:
+    await bench.ready()
+    await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
+    await bench.frontier.add([Visit(Url(SITE + "/input"))], Seed(SeedKind.INPUT, "list"))
+    urls = {path: Visit(Url(SITE + path), 1, Url(ROOT)) for path in ("/a", "/b", "/c", "/d")}
+    found = {ROOT: ("/a", "/b"), "/b": ("/c",), "/c": ("/d",), "/d": ("/c",)}
+    while leases := await bench.leases():
+        for lease in leases:
+            to = found.get(lease.visit.url.removeprefix(SITE), found[ROOT] if lease.visit.url == ROOT else ())
+            await bench.settle(lease, Listed(), *(urls[path] for path in to), facts=Facts(200))
+    assert await bench.frontier.read_again([Url(SITE + "/b")]) == 1
+    [again] = await bench.leases()
+    await bench.settle(again, Unlisted(Why.SOFT_404), facts=Facts(200))
+    await bench.frontier.unlist_unreached()
+    outcomes = {path: (await bench.frontier.read(reads.RecordOf(Url(SITE + path)))) for path in urls}
+    trap = Unlisted(Why.TRAP, "links of pages that do not exist")
+    assert {path: one and one.outcome for path, one in outcomes.items()} == {
+        "/a": Listed(), "/b": Unlisted(Why.SOFT_404), "/c": trap, "/d": trap,
+    }  # fmt: skip
+    seeded = await bench.frontier.read(reads.RecordOf(Url(SITE + "/input")))
+    assert seeded
+    assert seeded.outcome == Listed()
+
+
 async def test_reopened_visits_are_leased_last_within_depth_limit(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page("/deep", 3), page("/a"), page("/b")])

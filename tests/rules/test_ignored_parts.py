@@ -44,6 +44,11 @@ def test_a_part_that_comes_again_may_be_either_one() -> None:
     assert {"/?go=a.b.NONE", "/?go=a.NONE.b"} <= {*asked("/?go=a.b.b", "/?go=a.b")}
 
 
+def test_one_folder_of_an_address_is_left_open() -> None:
+    found = ignored_parts.without_a_folder(Url(f"{HOME}/s/abc/lot.html?a/b"))
+    assert [*found] == [f"{HOME}/…/abc/lot.html?a/b", f"{HOME}/s/…/lot.html?a/b"]
+
+
 def test_other_sites_are_never_compared() -> None:
     assert list(ignored_parts.pairs(Url(f"{HOME}/a/b"), Url("https://other.test/a"))) == []
 

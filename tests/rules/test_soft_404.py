@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from crawler.model.visit import Links, MissingPage
 from crawler.parse.url import Url
 from crawler.rules import soft_404
 
@@ -93,6 +94,16 @@ def test_nonexistent_pages_look_like_those_that_are_there(place: str, example: s
     asked = list(soft_404.nonexistent_at(HOME + place, Url(HOME + example)))
     assert len({*asked}) == soft_404.MOST_ASKED
     assert all(re.fullmatch(form, url.removeprefix(HOME)) for url in asked)
+
+
+def test_a_page_that_is_shown_for_anything_leads_on_in_its_folder_only_where_all_such_pages_do() -> None:
+    shop = "https://site.test/shop/"
+    missing = MissingPage(
+        (), 9, is_place=True, content="c", links=(Url(f"{shop}a"), Url("https://site.test/"))
+    )
+    to = tuple(map(Url, (f"{shop}a", f"{shop}x-1", "https://site.test/b")))
+    assert soft_404.leading_on(Url(f"{shop}x"), Links(to), missing).followed == (to[0], to[2])
+    assert soft_404.leading_on(Url(shop), Links(to), missing).followed == to, "the page of the folder itself"
 
 
 def test_page_of_the_place_is_shown_instead() -> None:

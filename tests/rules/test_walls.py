@@ -90,6 +90,13 @@ def test_the_page_of_a_firewall_is_recognised_with_any_status(body: str, status:
     assert seen(body, status).startswith(WALLS[body] + " (")
 
 
+@pytest.mark.parametrize("body", WALLS)
+@pytest.mark.parametrize("name", ["SCRIPT", "Script", "sCrIpT"])
+def test_names_of_elements_are_recognised_in_any_case(body: str, name: str) -> None:
+    shouted = body.replace("<script", f"<{name}").replace("</script", f"</{name}")
+    assert seen(shouted).startswith(WALLS[body] + " (")
+
+
 @pytest.mark.parametrize("status", [301, 302, 404, 410])
 def test_redirects_and_what_is_not_found_are_answers_of_the_site(status: int) -> None:
     assert seen(ANUBIS, status) == ""

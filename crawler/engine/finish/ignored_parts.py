@@ -38,9 +38,20 @@ def _pairs(pages: Iterable[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
     groups = defaultdict[tuple[str, str], list[Url]](list)
     for page in pages:
         groups[page.origin, page.content].append(page.url)
+    alike = defaultdict[tuple[str | None, str], list[Url]](list)
+    for page in pages:
+        for shape in ignored_parts.without_a_folder(page.url):
+            alike[page.title, shape].append(page.url)
     for page in pages:
         group = groups[page.origin, page.content]
         if len(group) == 1 and not is_suspicious(page.url):
+            # What repeats its address was left out of the others only.
+            near = (alike[page.title, shape] for shape in ignored_parts.without_a_folder(page.url))
+            others = {min(urls, key=lambda url: (len(url), url)) for urls in near if len(urls) > 1}
+            shorter = ignored_parts.without_a_part(page.url)
+            others |= {base for base in shorter if base in known and known[base].title == page.title}
+            for base in sorted(others)[:MOST_BASES]:
+                yield from ignored_parts.pairs(page.url, base)
             continue
         shorter = [known[base] for base in ignored_parts.without_a_part(page.url) if base in known]
         bases = [base.url for base in shorter if base.content == page.content][:1]
@@ -70,7 +81,7 @@ async def _same(
             other = {
                 pair.url
                 for pair, texts in zip(unlike, shown, strict=True)
-                if known[pair.url].content not in texts
+                if known[pair.url].content not in texts and texts.isdisjoint(await answers.to(pair.url))
             }
             for pair in some:
                 if pair.url not in other:
