@@ -2,7 +2,19 @@
 
 from datetime import date, timedelta
 
-from benchmarks.zoo.site import Reply, Site, name_of, number, page, prose, token, tree
+from benchmarks.zoo.site import (
+    MISSING,
+    Reply,
+    Request,
+    Site,
+    html_page,
+    name_of,
+    number,
+    page,
+    prose,
+    token,
+    tree,
+)
 
 PHOTOS = tuple(f"/photo/{n}" for n in range(400))
 PRODUCTS = tuple(f"/product?id={n}" for n in range(1, 201))
@@ -105,6 +117,17 @@ def tide(to: str) -> Reply:
     return Reply(page("Tides", ["/"], text="<br>".join(times)).body, content=to)
 
 
+def numbered(asked: Request) -> Reply:
+    """An honest archive of 250 records that say little but their number, each found by the one before."""
+    name = asked.path.removeprefix("/record/")
+    if asked.path == "/":
+        return page("records", ["/record/1"])
+    if not name.isdigit() or not 1 <= int(name) <= 250:
+        return MISSING
+    near = [f"/record/{at}" for at in (int(name) - 1, int(name) + 1) if 1 <= at <= 250]
+    return Reply(html_page("Records", f"Sheet {name} of the register.", near), content=name)
+
+
 SITES = (
     _site("photos", {to: photo(to) for to in PHOTOS}, "400 pages that differ in a picture"),
     _site("products", {to: product(to) for to in PRODUCTS}, "200 products that differ by one number"),
@@ -121,4 +144,5 @@ SITES = (
     _site("tides", {to: tide(to) for to in TIDES}, "dates and times, and no other text"),
     _site("menus", {to: same(to, f"menu {n}") for n in range(40) for to in (f"/canteen-{n}", f"/canteen-{n}/today")}, "pages below others that say the same so far"),
     Site("museum", tree(_index("museum", tuple(RECORDS)) | RECORDS), (*_index("museum", tuple(RECORDS)), *(f"/record?inv={n}" for n in range(5, 480, 12))), "every twelfth page says something", distinct=480),
+    Site("numbered-records", numbered, ("/", *(f"/record/{n}" for n in range(1, 251))), "true pages that say little but their number"),
 )  # fmt: skip

@@ -19,7 +19,7 @@ from crawler.model.rendering import LONGEST_ROBOTS, PageSummary, Rendering
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.settlement import Verdict
 from crawler.model.visit import Lease, Links, Prior
-from crawler.parse import echo, feeds, fingerprint, html, page_links, robots_meta
+from crawler.parse import feeds, fingerprint, html, page_links, robots_meta
 from crawler.parse import headers as fields
 from crawler.parse import url as urls
 from crawler.parse.extract import Extract
@@ -116,11 +116,7 @@ class Judge:
             wanted |= {Extract.SPARING}
         elif calendar_of(url) is not None:
             wanted |= {Extract.ECHOLESS, Extract.CALENDAR}
-        elif (
-            content_digest.is_suspicious(url)
-            or (lease.missing and lease.missing.is_place)
-            or echo.only_beside(url, reply.body)
-        ):
+        elif content_digest.is_suspicious(url) or (lease.missing and lease.missing.is_place):
             wanted |= {Extract.ECHOLESS}
         known = (prior.content if prior else None) or ""
         return PageSource(reply.body, url, charset, wanted, ignored=self._rules.ignored, known=known)
