@@ -138,9 +138,9 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
     found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
         for _, url, title, content, _ in chunk:
-            place, _ = doubtful_place(Url(url), title)
-            if place in found and (content is None or content != known.get(place)):
-                found[place].append(Url(url))
+            at, _ = doubtful_place(Url(url), title)
+            if at in found and (content is None or content != known.get(at)):
+                found[at].append(Url(url))
     return found
 
 

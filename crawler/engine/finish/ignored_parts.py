@@ -48,10 +48,10 @@ def _pairs(pages: Iterable[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
             # What repeats its address was left out of the others only.
             near = (alike[page.title, shape] for shape in ignored_parts.without_a_folder(page.url))
             others = {min(urls, key=lambda url: (len(url), url)) for urls in near if len(urls) > 1}
-            shorter = ignored_parts.without_a_part(page.url)
-            others |= {base for base in shorter if base in known and known[base].title == page.title}
-            for base in sorted(others)[:MOST_BASES]:
-                yield from ignored_parts.pairs(page.url, base)
+            without = ignored_parts.without_a_part(page.url)
+            others |= {url for url in without if url in known and known[url].title == page.title}
+            for other in sorted(others)[:MOST_BASES]:
+                yield from ignored_parts.pairs(page.url, other)
             continue
         shorter = [known[base] for base in ignored_parts.without_a_part(page.url) if base in known]
         bases = [base.url for base in shorter if base.content == page.content][:1]
