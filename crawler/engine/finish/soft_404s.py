@@ -79,8 +79,9 @@ async def _keep_first(
     listed.sort(key=lambda url: (len(url), url))
     near = [url for url in listed[:MOST_READ] if url != example]
     read = [url for url in near if not same.isdisjoint((await answers.read(url, place.asked))[0])]
-    first, *rest = sorted([*read, example], key=listed.index)
-    await pages.withdraw(rest, Why.DUPLICATE, first)
+    # The example itself may be unlisted by now, as one of a list above this place.
+    alike = [url for url in listed if url in {example, *read}]
+    await pages.withdraw(alike[1:], Why.DUPLICATE, alike[0] if alike else example)
 
 
 async def unlist_empty_days(pages: Record, answers: SiteAnswers) -> None:
