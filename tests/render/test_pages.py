@@ -297,7 +297,7 @@ def test_no_process_and_no_profile_outlives_a_killed_crawler(
         def rendering() -> bool:
             assert process.poll() is None
             children.update({*browsers._tree(process.pid)} - {process.pid})
-            return any("render" in _command(pid) for pid in children)
+            return any("--type=renderer" in _command(pid) for pid in children)
 
         until(rendering)
         process.kill()
