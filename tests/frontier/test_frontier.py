@@ -887,7 +887,7 @@ async def test_addresses_with_the_same_bytes_and_scripts_are_counted(bench: Benc
     assert await bench.frontier.read(reads.SameShell(4)) is None
 
 
-async def test_pages_that_no_followed_link_leads_to_any_more_are_not_listed(bench: Bench) -> None:
+async def test_pages_that_no_link_leads_to_any_more_are_not_listed(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
     await bench.frontier.add([Visit(Url(SITE + "/input"))], Seed(SeedKind.INPUT, "list"))

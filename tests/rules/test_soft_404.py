@@ -96,7 +96,7 @@ def test_nonexistent_pages_look_like_those_that_are_there(place: str, example: s
     assert all(re.fullmatch(form, url.removeprefix(HOME)) for url in asked)
 
 
-def test_a_page_that_is_shown_for_anything_leads_on_in_its_folder_only_where_all_such_pages_do() -> None:
+def test_page_shown_for_anything_leads_on_as_all_such_pages_do() -> None:
     shop = "https://site.test/shop/"
     missing = MissingPage(
         (), 9, is_place=True, content="c", links=(Url(f"{shop}a"), Url("https://site.test/"))
