@@ -8,7 +8,7 @@ that back (Google Search Central, "Understand the JavaScript SEO basics").
 """
 
 from hashlib import blake2b
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from crawler.model.facts import Facts, Obstacle
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
@@ -18,8 +18,10 @@ from crawler.model.reply import Response
 from crawler.model.survey import ScriptedKinds
 from crawler.model.visit import Lease
 from crawler.parse import url as urls
-from crawler.parse.html import ParsedPage
 from crawler.parse.url import Url
+
+if TYPE_CHECKING:  # commands that only read a state load no parser
+    from crawler.parse.html import ParsedPage
 
 LAST: Final = Url("~")  # after all URLs
 KIND: Final = 12  # characters of the name of a kind
@@ -27,7 +29,7 @@ KIND: Final = 12  # characters of the name of a kind
 _SKIPPED = {Why.NOINDEX: Skipped.NOINDEX, Why.CANONICAL: Skipped.CANONICAL}
 
 
-def kinds(url: Url, page: ParsedPage, links: int) -> str | None:
+def kinds(url: Url, page: "ParsedPage", links: int) -> str | None:
     """The names of two kinds of the page, one after the other; None if it runs no scripts.
 
     Pages of the first look the same to a reader: of one shell at all addresses. Those of the second are in

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -269,10 +269,17 @@ async def test_validators_of_shell_are_not_trusted_in_next_crawl(tmp_path: Path)
     assert asked["/plain"].status == 304
 
 
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder for temporary files. A browser keeps a socket there, whose path has at most 107 bytes."""
+    with tempfile.TemporaryDirectory() as made:
+        yield Path(made)
+
+
 @in_browser
 @pytest.mark.slow
 def test_no_process_and_no_profile_outlives_a_killed_crawler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short_path: Path
 ) -> None:
     site = Site()
     shell(site, "/", "for (;;) {}")
@@ -290,7 +297,7 @@ def test_no_process_and_no_profile_outlives_a_killed_crawler(
         process = subprocess.Popen(
             [sys.executable, "-m", "crawler", *words],
             stderr=subprocess.DEVNULL,
-            env=os.environ | {"TMPDIR": str(tmp_path)},
+            env=os.environ | {"TMPDIR": str(short_path)},
         )
         children: set[int] = set()
 
@@ -303,10 +310,10 @@ def test_no_process_and_no_profile_outlives_a_killed_crawler(
         process.kill()
         process.wait()
         until(lambda: not any(map(_command, children)))
-    assert list(tmp_path.glob(f"{temporary.PREFIX}*"))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert list(short_path.glob(f"{temporary.PREFIX}*"))
+    monkeypatch.setattr(tempfile, "tempdir", str(short_path))
     with temporary.folder() as place:
-        assert list(tmp_path.glob(f"{temporary.PREFIX}*")) == [place]
+        assert list(short_path.glob(f"{temporary.PREFIX}*")) == [place]
 
 
 def _command(pid: int) -> str:
