@@ -47,7 +47,7 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.MISSING, "null", None),
     (
         note.MISSING,
-        f'{{"{A}":[[1,2],40,false,true]}}',
+        f'{{"{A}":[[1,2],40,false,true,null,[]]}}',
         {A: MissingPage((1, 2), 40, is_exact=False, is_place=True)},
     ),
     (note.ASKED_PLACES, f'{{"{A}/news/":true}}', {f"{A}/news/": True}),
