@@ -44,7 +44,7 @@ BUDGETS = {
     "fetch": 3815,
     "frontier": 8509,
     "sitemap": 5010,
-    "engine": 3149,
+    "engine": 3160,
     "workers": 1450,
     "app": 5540,
     "cli": 5715,

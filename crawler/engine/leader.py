@@ -151,7 +151,7 @@ class Leader:
         if judge.applies("canonical"):
             scope = self.site.candidates.scope
             await self.frontier.ignore_canonicals(lambda url: scope.unlisted(url) is None)
-        if self.site.missing.has_places:
+        if await self.site.missing.has_places():
             await self.frontier.unlist_unreached()
         await self._unlist_repeats()
         await dating.date(self.frontier, judge.date_sources)

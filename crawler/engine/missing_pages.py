@@ -25,6 +25,7 @@ from crawler.rules.traps import calendar_of
 
 SAMPLES = 6  # pages to which the start page links, that are compared
 MOST_PLACES = 50  # folders and paths that are asked in one run
+NOTHING = MissingPage((), 0)  # matches no page
 MOST_LINKS = 200  # of a page that a folder shows for all that is missing
 
 
@@ -59,10 +60,9 @@ class MissingPages:
         missing = self._known.get(soft_404.doubtful_place(url, None)[0]) or self._known.get(origin(url))
         return lease._replace(missing=missing) if missing else lease
 
-    @property
-    def has_places(self) -> bool:
+    async def has_places(self) -> bool:
         """Whether a folder answers anything: links were followed there before it was asked."""
-        return any(page.is_place for page in (self._known or {}).values())
+        return any((await self.frontier.recall(ASKED_PLACES)).values())
 
     async def recall(self, *, anew: bool = False) -> None:
         """Restores what this run was answered."""
@@ -71,14 +71,24 @@ class MissingPages:
             self._known = None if known is None else dict(known)
 
     async def ask(self, starts: Sequence[Url]) -> None:
-        """Asks each origin, once a run."""
+        """Asks each origin, once a run.
+
+        Pages of folders that answered anything before are read in the same way again, or else their contents
+        would seem to have changed.
+        """
         await self.recall()
         if self._known is None:
+            before = await self.frontier.recall(MISSING, published=True) or {}
             found = {
                 site: await self._answer(soft_404.at_origin(site), starts)
                 for site in sorted(set(map(origin, starts)))
             }
             self._known = {site: page for site, page in found.items() if page}
+            places = [place for place, page in before.items() if page.is_place]
+            self._known |= {
+                place: self._known.get(origin(Url(place)), NOTHING)._replace(is_place=True)
+                for place in places
+            }
             await self.frontier.remember(MISSING, self._known)
 
     async def ask_places(self, starts: Sequence[Url]) -> int:

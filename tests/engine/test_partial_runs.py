@@ -8,12 +8,14 @@ import anyio
 import pytest
 
 from crawler.app.job import Job, open_job
-from crawler.cli.demo.site import Site
+from crawler.cli.demo.site import CannedResponse, Site
 from crawler.engine.crawl import Ending
 from crawler.errors import PublishRefused
 from crawler.model.settlement import Settlement
 from crawler.ports import reads
 from tests.engine.test_crawl import serving, settings
+from tests.engine.test_listing import words
+from tests.engine.test_rounds import html, served, start
 from tests.postgres import new_state
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
@@ -280,3 +282,28 @@ async def test_two_members_of_one_partial_run(tmp_path: Path) -> None:
         seen.append(pages)
     assert seen[0] == seen[1]
     assert seen[0] == seen[2]
+
+
+@pytest.mark.slow
+async def test_folder_that_answers_anything_moves_no_date(tmp_path: Path) -> None:
+    """Only a whole run asks it. Its pages are read without their addresses in partial runs, too."""
+    items = [f"/shop/item{number}" for number in range(100)]
+
+    def shop(path: str, _: dict[str, str]) -> CannedResponse:
+        if path not in items:
+            return html("Sorry, this is not available.", "x/y", *items[:3])
+        return html(
+            f"The shop sells item{path[10:]} {words(int(path[10:]))}",
+            f"more/{path[10:]}",
+            f"/shop/old{path[10:]}",
+        )
+
+    with served({"/": start(*items), "/shop/*": shop}) as (_, origin):
+        nights = Nights(origin, tmp_path)
+        for limit in (None, 40, 40, None, None):
+            async with nights.job(max_pages=limit) as job:
+                assert await job.crawl() is Ending.COMPLETE
+                entries = [entry async for entry in job.entries()]
+                await job.publish()
+            assert {"/", *items} <= {entry.url.removeprefix(origin) for entry in entries}
+            assert [entry.url for entry in entries if entry.lastmod] == []
