@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from lxml import etree
 from crawler.sitemap.publish import object_store
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, XSD, little_site
-from tests.s3 import KEY, S3, SECRET, Request, package, serving
+from tests.s3 import KEY, S3, SECRET, Request, package
 from tests.waiting import send_signal, until
 
 package("obstore")
@@ -26,25 +26,6 @@ NAMES = [
     *(f"p/q/sitemap-0000{number}.xml.gz" for number in (1, 2, 3)),
     "p/q/sitemap.xml.gz",
 ]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3]:
-    with serving() as s3:
-        yield s3
-
-
-@pytest.fixture
-def s3(server: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
-    """The server with an empty bucket, and the environment for it."""
-    for name in [name for name in os.environ if name.startswith(("AWS_", "AZURE_", "GOOGLE_"))]:
-        monkeypatch.delenv(name)
-    server.new_bucket()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server.address)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setattr(object_store, "RETRIES", 2)
-    return server
 
 
 def words(origin: str, s3: S3, *more: str) -> tuple[str, ...]:

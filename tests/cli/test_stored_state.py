@@ -9,9 +9,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,32 +21,16 @@ from crawler.sitemap.publish import object_store
 from tests import server as site_server
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, little_site
-from tests.s3 import KEY, S3, SECRET, Request, package, serving
+from tests.s3 import S3, SECRET, Request, package
 from tests.server import Origin, Talk, http, page
 from tests.waiting import send_signal, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 package("obstore")
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3]:
-    with serving() as s3:
-        yield s3
-
-
-@pytest.fixture
-def s3(server: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
-    """The server with an empty bucket, and the environment for it."""
-    for name in [name for name in os.environ if name.startswith(("AWS_", "AZURE_", "GOOGLE_"))]:
-        monkeypatch.delenv(name)
-    server.new_bucket()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server.address)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setattr(object_store, "RETRIES", 2)
-    return server
 
 
 PATIENT = ("--timeout", "600", "--total-timeout", "600")
@@ -398,22 +382,28 @@ def job(tmp_path: Path, call: tuple[str, ...], *patches: str) -> "subprocess.Pop
     )  # fmt: skip
 
 
-def test_what_a_killed_job_had_put_is_not_asked_again(
-    run: Run, tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It saves all the time; the last page hangs, so that it is killed in the middle."""
+def hanging(origin: Origin, path: str) -> tuple[threading.Event, threading.Event]:
+    """A page that answers once it is released: events for that it was asked, and for that."""
     asked, released = threading.Event(), threading.Event()
 
-    def last(talk: Talk) -> None:
+    def answer(talk: Talk) -> None:
         asked.set()
         released.wait(600)
         talk.say(http(page(text="the last page")))
 
+    origin.put(path, answer)
+    return asked, released
+
+
+def test_what_a_killed_job_had_put_is_not_asked_again(
+    run: Run, tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It saves all the time; the last page hangs, so that it is killed in the middle."""
     origin = Origin("site", "127.0.0.1")
+    asked, released = hanging(origin, "/last")
     origin.put("/", http(page(*(f"/{number}" for number in range(20)), "/last")))
     for number in range(20):
         origin.put(f"/{number}", http(page(text=f"page {number}")))
-    origin.put("/last", last)
     with site_server.serving(origin):
         call = words(origin.url("").removesuffix("/"), s3, *PATIENT)
         program = job(tmp_path, call, "from crawler.app import stored_frontier as s", "s.SAVE_EVERY = 1.0")
@@ -440,17 +430,10 @@ def settled(run: Run, s3: S3) -> int:
 def test_term_puts_the_state_back_unless_the_store_hangs(
     run: Run, tmp_path: Path, s3: S3, hangs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, released = threading.Event(), threading.Event()
-
-    def last(talk: Talk) -> None:
-        asked.set()
-        released.wait(600)
-        talk.say(http(page(text="the last page")))
-
     origin = Origin("site", "127.0.0.1")
+    asked, released = hanging(origin, "/last")
     origin.put("/", http(page("/one", "/last")))
     origin.put("/one", http(page(text="page one")))
-    origin.put("/last", last)
     if hangs:
         s3.fault = lambda request: (
             "hangs" if request.method == "PUT" and request.key.endswith(".gz") else None
