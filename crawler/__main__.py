@@ -24,11 +24,14 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(args: Sequence[str]) -> int:
-    gc.set_threshold(20_000)  # while modules are loaded, which are no garbage
+    gc.disable()  # while modules are loaded, which are no garbage
     # As if httpx had no command line: it would load that, with rich and Pygments, 6 % of a start.
     sys.modules["httpx._main"] = None  # type: ignore[assignment]
     from crawler.cli.main import run  # noqa: PLC0415 - slow to import
 
+    gc.freeze()
+    gc.set_threshold(20_000)
+    gc.enable()
     code = int(run(args))
     return received.exit or code  # also for a signal that arrived at the very end
 

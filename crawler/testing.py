@@ -18,7 +18,7 @@ from crawler.cli.demo import site as demo
 from crawler.settings.sections import Http, Output, Pace, Scope, Settings, State
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class MemorySite(demo.Site):
     """Pages by path and query: declared by `page`, `raw`, `redirect`, `robots` and `sitemap`; others are 404.
 

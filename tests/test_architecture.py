@@ -34,19 +34,19 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 3910,
+    "parse": 3915,
     "model": 1890,
     "errors": 200,
     "settings": 1677,
     "ports": 1028,
     "report": 3910,
-    "rules": 4134,
+    "rules": 4138,
     "fetch": 3815,
     "frontier": 8509,
     "sitemap": 5010,
     "engine": 3160,
     "workers": 1450,
-    "app": 5540,
+    "app": 5552,
     "cli": 5715,
     "testing": 60,
 }

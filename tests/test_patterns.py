@@ -16,6 +16,7 @@ from typing import Any, Final
 import pytest
 
 import crawler
+from crawler.parse.late import LatePattern
 from crawler.rules import traps as spaces
 from crawler.settings.values import compile_pattern
 from tests.regex_work import MOST, Counting, Hostile
@@ -40,7 +41,9 @@ def modules(package: str) -> Iterator[ModuleType]:
 
 
 def within(value: Any) -> Iterator[re.Pattern[Any]]:
-    if isinstance(value, re.Pattern):
+    if isinstance(value, LatePattern):
+        yield value.compiled()
+    elif isinstance(value, re.Pattern):
         yield value
     elif isinstance(value, dict):
         for item in value.values():

@@ -3,7 +3,9 @@
 Not used by the library: there, the importing program controls event loop and garbage collector.
 """
 
-from collections.abc import Awaitable, Callable
+import gc
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TypeVar
 
@@ -11,6 +13,17 @@ from crawler.app.descriptors import raised
 from crawler.workers.child import tune_collector
 
 T = TypeVar("T")
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """While many modules are imported, which are no garbage, there are no collections."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def run(call: Callable[..., Awaitable[T]], *args: object) -> T:

@@ -76,7 +76,7 @@ OF_THE_RUN: Final = frozenset(
 """Exit codes that are the same for all members. With others, only one of them leaves."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Job:
     """The crawl of one site: `crawl` (or `outcomes`), then `publish`. Made by `open_job`."""
 

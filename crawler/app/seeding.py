@@ -245,7 +245,7 @@ class Entries:
         )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Seeds:
     """Reads the seeds of a run that are not settled yet. `on_site`: those URLs that are on the site."""
 

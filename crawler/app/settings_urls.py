@@ -13,6 +13,7 @@ from typing import Final
 from crawler.errors import ConfigError
 from crawler.fetch.bad_ports import BAD_PORTS
 from crawler.parse import url as urls
+from crawler.parse.late import late
 from crawler.parse.normalise import TRACKING, Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
@@ -26,8 +27,8 @@ _SCHEMES: Final = re.compile(
 _EMAIL: Final = re.compile(r"(?:mailto:)?[^\s/:@]+@([^\s/:@]+\.[^\s/:@]+)", re.IGNORECASE)
 _PATH: Final = re.compile(r"\.{0,2}/(?!/)|\.{1,2}$")
 _RESOLVABLE: Final = re.compile(r"\[[0-9a-f:.]+\]|[\w.-]+", re.ASCII)
-_PORT: Final = re.compile(r":[0-9]+$")
-_HOST_NAME: Final = re.compile(
+_PORT: Final = late(r":[0-9]+$")
+_HOST_NAME: Final = late(
     r"(localhost|\[[0-9a-f:.]+\]|[^\s/?#:@\\]+\.[^\s/?#:@\\]+)(:[0-9]+)?([/?#]|$)", re.IGNORECASE
 )
 

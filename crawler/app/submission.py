@@ -36,7 +36,7 @@ log = logging.getLogger("crawler")
 CONCLUDED: Final = "concluded"  # status of a run that was published
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Submitted:
     """What was due, and what became of it."""
 

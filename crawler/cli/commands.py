@@ -69,8 +69,9 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
     An unfinished crawl is resumed; a finished one is repeated with conditional requests, so unchanged pages
     are not downloaded.
     """
-    from crawler.app.worker import forked_workers  # noqa: PLC0415
-    from crawler.cli.crawl import crawl_sites  # noqa: PLC0415
+    with event_loop.loading():
+        from crawler.app.worker import forked_workers  # noqa: PLC0415
+        from crawler.cli.crawl import crawl_sites  # noqa: PLC0415
 
     sites = read_crawled(params, *urls)
     with forked_workers(sites[0].settings.pace):

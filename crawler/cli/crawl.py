@@ -249,7 +249,7 @@ def _failing(findings: Sequence[Finding], settings: Settings) -> Exit:
     return Exit.FINDINGS if codes else Exit.OK
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Stopping:
     """What a signal stops: the job, once there is one."""
 

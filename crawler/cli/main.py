@@ -7,7 +7,6 @@ stdout has gone.
 import errno
 import logging
 import os
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from crawler.cli.output import COMPLETE, PROGRAM, suggested
 from crawler.cli.signals import received
 from crawler.errors import CrawlerError, Exit, Interrupted
 from crawler.parse.credentials import masked
+from crawler.parse.late import late
 from crawler.report.log import configure, is_json
 from crawler.report.printable import printable
 from crawler.settings import load
@@ -42,7 +42,7 @@ RANGES: Final = {
     "a valid float range": "a number of at least 0",
     "a valid integer range": "a whole number of at least 0",
 }
-_ADDRESS: Final = re.compile(r"(?i)https?:|localhost\b|[^/\s@]+\.[^/\s@]+(/|$)")  # as people type a site
+_ADDRESS: Final = late(r"(?i)https?:|localhost\b|[^/\s@]+\.[^/\s@]+(/|$)")  # as people type a site
 
 
 def run(words: Sequence[str]) -> int:

@@ -3,7 +3,6 @@
 And what to type instead of a bare name that was taken for https.
 """
 
-import re
 import shlex
 from typing import Final
 
@@ -11,11 +10,12 @@ from crawler.app.publication import published_as
 from crawler.app.settings_urls import normaliser, start_url
 from crawler.cli.output import suggested
 from crawler.errors import FrontierError
+from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.ports import Frontier, reads
 from crawler.settings.sections import Settings
 
-_LOCAL: Final = re.compile(r"[^\s/.:]+(/.*)?")  # rather a path than a host
+_LOCAL: Final = late(r"[^\s/.:]+(/.*)?")  # rather a path than a host
 
 
 def is_path(text: str) -> bool:

@@ -30,7 +30,7 @@ MAY_PASS: Final = 500  # statuses from 500, and 429, are temporary: the redirect
 log = logging.getLogger("crawler.crawl")
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Aliases:
     """The aliases of the site that this crawl has checked."""
 

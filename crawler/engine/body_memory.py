@@ -11,7 +11,7 @@ from typing import Self
 import anyio
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class BodyMemory:
     """Places for large bodies, given in the order in which they are asked for."""
 
@@ -40,7 +40,7 @@ class BodyMemory:
         self._freed.set()
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class BodyPlace:
     """The place of one visit, which its context frees. A `ports.Room`."""
 

@@ -51,7 +51,7 @@ class Limits(Struct, frozen=True):
     max_time: float | None = None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Course:
     """The course of one crawl. Times in seconds."""
 

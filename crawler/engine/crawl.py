@@ -63,7 +63,7 @@ ENDINGS: Final[Mapping[StopReason, Ending]] = {
 Step: TypeAlias = "Callable[[Crawl], Awaitable[Event | None]]"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Crawl:
     """One crawl of one site. `run` may be called once."""
 

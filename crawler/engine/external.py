@@ -57,7 +57,7 @@ class _Exclusion(NamedTuple):
     detail: str = ""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Site:
     """What is known of an origin."""
 
@@ -67,7 +67,7 @@ class _Site:
     refusals: int = 0  # URLs in a row that it refused
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _ExternalHost:
     """What is known of a host, under all its origins. Times are those of the clock."""
 
@@ -76,7 +76,7 @@ class _ExternalHost:
     spent: float = 0.0  # seconds of waiting for it
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _LinkAddress:
     """An address that one or more names lead to: they may all be one server."""
 
@@ -89,7 +89,7 @@ async def no_address(_: Url) -> str | None:
     return None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ExternalLinks:
     """One check. `fetcher` must send nothing of ours to other hosts, and guard the addresses of all.
 

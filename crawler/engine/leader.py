@@ -28,7 +28,7 @@ FIRST_LOOK = 100  # requests after which folders are looked at
 LATER = 1.5  # times as many until the next look
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Leader:
     """The leader of one crawl.
 

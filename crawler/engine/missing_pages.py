@@ -37,7 +37,7 @@ class _Page(NamedTuple):
     links: Sequence[Url]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class MissingPages:
     """What the site shows for nonexistent pages, by origin, folder, or path with "?".
 

@@ -25,7 +25,7 @@ PROBE: Final = 60.0
 log = logging.getLogger("crawler.crawl")
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Outages:
     """The outages of one crawl."""
 

@@ -32,7 +32,7 @@ CUT_DELAY: Final = 30.0  # seconds used for a Crawl-delay above --max-wait: few 
 log = logging.getLogger("crawler.crawl")
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Access:
     """Contacts origins: robots.txt first, then requests outside the queue. Times in seconds."""
 

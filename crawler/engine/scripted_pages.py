@@ -17,7 +17,7 @@ from crawler.rules import rendering
 MOST_SAMPLES: Final = 20  # pages that are rendered as samples
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ScriptedSite:
     """The pages of one site that are rendered. Chosen by the leader, recalled by all."""
 

@@ -24,7 +24,7 @@ Seeding: TypeAlias = Callable[[Turn], AsyncGenerator[tuple[Seed, SeedUrls], None
 """Yields the URLs of all seeds. It is given `SeedReader.turn`, which is entered for each request."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SeedReader:
     """Reads the seeds of one crawl in a task of the pool."""
 

@@ -21,7 +21,7 @@ from crawler.rules.candidates import Candidates
 from crawler.rules.judge import Judge
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class CrawledSite:
     """The site of one crawl. `base` is updated when the first start URL redirects to another origin."""
 

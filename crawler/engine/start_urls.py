@@ -25,7 +25,7 @@ LOGIN: Final = (
 NO_PAGE: Final = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class StartUrls:
     """The start URLs of one crawl. The site of `base` is updated when the first of them redirects."""
 

@@ -31,7 +31,7 @@ from crawler.rules.record import keep_for
 MANY_LINKS: Final = 2_000
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Group:
     """Pages whose links are read in one call."""
 
@@ -40,7 +40,7 @@ class _Group:
     links: dict[int, Sequence[Link]] | None = None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class StoredLinks:
     """Reads the stored links of unchanged pages, for several pages at a time: `await stored_links(lease)`.
 
@@ -65,7 +65,7 @@ class StoredLinks:
         return group.links[lease.id]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Visits:
     """The visits of one crawl."""
 

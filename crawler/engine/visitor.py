@@ -30,7 +30,7 @@ def no_log(_: Url) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class LocalVisitor:
     """A `ports.Visitor` in this process."""
 

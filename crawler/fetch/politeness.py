@@ -128,7 +128,7 @@ class Pacing:
         return does
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class _Address:
     """An address that requests go to. `due`: when the next one would be, at an even pace."""
 

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
+from crawler.parse.late import late
+
 _MONTHS = {
     m: i
     for i, m in enumerate(
@@ -111,12 +113,12 @@ def read_w3c(text: str) -> datetime | None:
 _LONGEST_W3C = 64  # characters, enough for any real fraction of a second
 
 
-_ISO = re.compile(
+_ISO = late(
     r"(\d{4})(-?)(\d\d)\2(\d\d)"
     r"(?:[T ](\d\d)(:?)(\d\d)(?:\6(\d\d)(?:[.,]\d{1,9})?)? ?(Z|[+-]\d\d(?::?\d\d)?)?)?",
     re.ASCII | re.IGNORECASE,
 )
-_RFC_822 = re.compile(
+_RFC_822 = late(
     r"(?:[a-z]{3,9}, ?)?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d(?::\d\d)?(?: (?:[a-z]{1,5}|[+-]\d{4}))?",
     re.ASCII | re.IGNORECASE,
 )

@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import unquote, urljoin
 
 from crawler.parse import url as urls
+from crawler.parse.late import late
 from crawler.parse.volatile_text import NODE
 
 MARK: Final = b"\x01"  # no text contains it
@@ -32,7 +33,7 @@ _WORD_CODES: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyz")
 _SCHEMES: Final = (b"https", b"http")
 
 _NAME: Final = re.compile(r"[^\W_]+")
-_LAST_NUMBER: Final = re.compile(r"(\d{1,9})([^\d/]*/?)$")  # in the last segment
+_LAST_NUMBER: Final = late(r"(\d{1,9})([^\d/]*/?)$")  # in the last segment
 _DIGITS: Final = re.compile(rb"\d+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _MONTHS: Final = (
@@ -41,22 +42,20 @@ _MONTHS: Final = (
 )  # fmt: skip
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DIGIT: Final = re.compile(r"\d")
-_ESCAPED: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
+_ESCAPED: Final = late(rb"%([0-9A-Fa-f]{2})")
 _YEAR: Final = r"(?P<year>(?:1[5-9]|2\d)\d\d)"
 _NAMES: Final = "|".join(name[:3] for name in _MONTHS)
-_ISO: Final = re.compile(
+_ISO: Final = late(
     rf"(?<!\d){_YEAR}(?:[^0-9a-z]{{0,2}}(?P<month>\d\d?|{_NAMES})[a-z]{{0,6}}(?!\d)"
     r"(?:[^0-9a-z]{1,2}(?P<day>\d\d?)(?!\d))?)?"
 )
-_COMPACT: Final = re.compile(rf"(?<!\d){_YEAR}(?P<month>\d\d)(?P<day>\d\d)?(?!\d)")
-_NAMED: Final = re.compile(
-    r"(?:^|[?&])(?P<name>y|m|d|year|yr|yyyy|month|mon|mm|day|dd)=(?P<value>\d{1,4})(?=&|$)"
-)
+_COMPACT: Final = late(rf"(?<!\d){_YEAR}(?P<month>\d\d)(?P<day>\d\d)?(?!\d)")
+_NAMED: Final = late(r"(?:^|[?&])(?P<name>y|m|d|year|yr|yyyy|month|mon|mm|day|dd)=(?P<value>\d{1,4})(?=&|$)")
 # A whole date in a text, with its year: 23 November 2026, Nov 23rd, 2026, 23.11.2026, 2026-11-23.
 _WEEKDAY: Final = rb"(?:\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},?\s+)?"
 _MONTH: Final = rb"(?P<%b>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 _WHOLE_DATES: Final = tuple(
-    re.compile(_WEEKDAY + form, re.IGNORECASE)
+    late(_WEEKDAY + form, re.IGNORECASE)
     for form in (
         rb"\b(?P<d>\d\d?)(?:st|nd|rd|th|\.)?\s+" + _MONTH % b"m" + rb",?\s+(?P<y>\d{4})\b",
         rb"\b" + _MONTH % b"m" + rb"\s+(?P<d>\d\d?)(?:st|nd|rd|th)?,?\s+(?P<y>\d{4})\b",
@@ -65,7 +64,7 @@ _WHOLE_DATES: Final = tuple(
     )
 )
 WEEK: Final = 7  # days to each side of the date of a URL, that its page may show as well
-_ANY_DATE: Final = re.compile(
+_ANY_DATE: Final = late(
     rb"\b(?:(?:1[5-9]|2\d)\d\d|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]{0,9})\b",
     re.IGNORECASE,
 )

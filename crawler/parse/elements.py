@@ -4,9 +4,10 @@ For pages that are not judged but recognised, in the process that received them,
 whatever these are. It is no HTML parser: what a page links to and contains is for `parse.html`.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
+
+from crawler.parse.late import late
 
 # Their content is text up to the end tag (HTML 13.2.5.2 to 13.2.5.4), or not part of the page.
 _OPAQUE: Final = frozenset({
@@ -16,9 +17,9 @@ _LOADING: Final = {b"script": b"src", b"iframe": b"src", b"img": b"src", b"link"
 _CODE: Final = frozenset({
     b"", b"module", b"text/javascript", b"application/javascript", b"application/x-javascript",
 })  # fmt: skip
-_TAG: Final = re.compile(rb"<(/?)([A-Za-z][A-Za-z0-9-]*+)((?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+)>")
-_BEGUN: Final = re.compile(rb"<(?:/?[A-Za-z]|[!?])")
-_ATTRIBUTE: Final = re.compile(rb"[\s/\"']([A-Za-z-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++))")
+_TAG: Final = late(rb"<(/?)([A-Za-z][A-Za-z0-9-]*+)((?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*+)>")
+_BEGUN: Final = late(rb"<(?:/?[A-Za-z]|[!?])")
+_ATTRIBUTE: Final = late(rb"[\s/\"']([A-Za-z-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++))")
 
 
 class Elements(NamedTuple):

@@ -16,6 +16,8 @@ from unicodedata import normalize
 import webencodings
 from msgspec import Struct
 
+from crawler.parse.late import late
+
 PRESCAN: Final = 1024  # first bytes of a page, in which a whole meta element has to be
 DEFAULT_ENCODING: Final = "windows-1252"
 
@@ -29,9 +31,7 @@ _OWN_CODES: Final[dict[str, dict[str, bytes | None]]] = {
 
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 WHITESPACE_BYTES: Final = b"\t\n\x0c\r "
-_XML: Final = re.compile(
-    rb"""<\?xml[\t\n\x0c\r ][^>]*?encoding[\t\n\r ]*=[\t\n\r ]*["']([A-Za-z0-9._:-]+)["']"""
-)
+_XML: Final = late(rb"""<\?xml[\t\n\x0c\r ][^>]*?encoding[\t\n\r ]*=[\t\n\r ]*["']([A-Za-z0-9._:-]+)["']""")
 _CHARSET: Final = re.compile(rb"charset", re.IGNORECASE)
 
 ASCII, ROMAN, JIS0208 = b"\x1b(B", b"\x1b(J", b"\x1b$B"
@@ -135,7 +135,7 @@ def declared(charset: str | None, content: str | None) -> str | None:
 
 
 # A complete tag in ordinary spelling, skipped in one step instead of attribute by attribute.
-_PLAIN_TAG: Final = re.compile(
+_PLAIN_TAG: Final = late(
     rb"</?[A-Za-z][A-Za-z0-9]*+(?:[\t\n\x0c\r ]++[A-Za-z][\w:-]*+"
     rb"(?:=(?:\"[^\"]*+\"|'[^']*+'|[\w.:-]++))?+)*+[\t\n\x0c\r ]*+/?>"
 )

@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from html import unescape
 from typing import Final
 
+from crawler.parse.late import late
+
 # Media types of feeds. Many are sent as XML of no particular type, so their root element decides.
 FEED_TYPES: Final = frozenset(
     {"application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/xml", "text/xml"}
 )
 ROOT_WITHIN: Final = 4_096  # bytes
 
-_ROOT: Final = re.compile(rb"<(?:[A-Za-z]+:)?(?:rss|feed|RDF)[\s>]")
-_ITEM: Final = re.compile(r"<(?:[a-z]+:)?(?:item|entry)[\s>]")
-_LINK: Final = re.compile(
-    r"<(?:atom:)?(link|guid)((?:\s[^<>]*)?)>(?:\s*(?:<!\[CDATA\[)?([^<\]]*))?", re.IGNORECASE
-)
-_ATTRIBUTE: Final = re.compile(r"""\b(href|rel|isPermaLink)\s*=\s*["']([^"'<>]*)["']""", re.IGNORECASE)
+_ROOT: Final = late(rb"<(?:[A-Za-z]+:)?(?:rss|feed|RDF)[\s>]")
+_ITEM: Final = late(r"<(?:[a-z]+:)?(?:item|entry)[\s>]")
+_LINK: Final = late(r"<(?:atom:)?(link|guid)((?:\s[^<>]*)?)>(?:\s*(?:<!\[CDATA\[)?([^<\]]*))?", re.IGNORECASE)
+_ATTRIBUTE: Final = late(r"""\b(href|rel|isPermaLink)\s*=\s*["']([^"'<>]*)["']""", re.IGNORECASE)
 
 
 def is_feed(body: bytes) -> bool:

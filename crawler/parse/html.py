@@ -286,7 +286,7 @@ def _declared_later(tree: LexborHTMLParser) -> str | None:
     return None
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class _Reading:
     """Collects from the elements: of each name in tree order."""
 

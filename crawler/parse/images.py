@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from crawler.parse import srcset
+from crawler.parse.late import late
 from crawler.parse.refresh import ASCII_WHITESPACE
 from crawler.parse.url import LONGEST_URL
 
@@ -21,7 +22,7 @@ MOST_IMAGES: Final = 2_000
 LONGEST_SRCSET: Final = 65_536  # characters; a longer one is not read
 LAZY: Final = ("data-src", "data-lazy-src", "data-original")  # what scripts read, if src is a placeholder
 
-_OTHER_SCHEME: Final = re.compile(r"(?!https?:)[a-z][a-z0-9+.\t\n\r-]*:", re.IGNORECASE)
+_OTHER_SCHEME: Final = late(r"(?!https?:)[a-z][a-z0-9+.\t\n\r-]*:", re.IGNORECASE)
 _OG: Final = frozenset({"og:image", "og:image:url"})  # two names of one property (ogp.me)
 _UNSEEN: Final = frozenset({"0", "1", "0px", "1px"})  # pixels: a beacon that counts visits
 Attributes = Mapping[str, str | None]

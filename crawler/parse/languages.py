@@ -7,6 +7,8 @@ Languages are those of ISO 639-1, countries those of ISO 3166-1 alpha-2, scripts
 import re
 from typing import Final
 
+from crawler.parse.late import late
+
 X_DEFAULT: Final = "x-default"  # for everybody else
 
 LANGUAGES: Final = frozenset(
@@ -32,7 +34,7 @@ COUNTRIES: Final = frozenset(
     """.split()  # noqa: SIM905 - a list would take a line for each code
 )
 
-_CODE: Final = re.compile(r"([a-z]{2})(?:-([a-z]{4}))?(?:-([a-z]{2}))?", re.IGNORECASE | re.ASCII)
+_CODE: Final = late(r"([a-z]{2})(?:-([a-z]{4}))?(?:-([a-z]{2}))?", re.IGNORECASE | re.ASCII)
 # Codes of countries that stand for languages, and what people write for the United Kingdom; three letters, by
 # ISO 639-2.
 _MEANT: Final = {

@@ -8,6 +8,8 @@ worst; any other is parsed in the sandbox. Pure.
 import re
 from typing import Final
 
+from crawler.parse.late import late
+
 SHORT_BYTES: Final = 65_536  # up to here, reading a page takes but a moment
 PLAIN_BYTES: Final = 1_000_000  # of text and attributes, which take the parser less than 50 ms
 PLAIN_TAGS: Final = 5_000  # all inside each other, or all options: 100 ms
@@ -37,8 +39,8 @@ _COMPARED: Final = re.compile(
     rb"<(?:[bisuBISU]|(?=[bcefhnstBCEFHNST])(?i:big|body|code|em|font|html|nobr|small|strike|strong|tt))"
     rb"(?=[\t\n\x0c\r /])(" + _ATTRIBUTES + rb">)?"
 )
-_PLAIN_OPENING: Final = re.compile(rb"<[A-Za-z][A-Za-z0-9-]*+" + _ATTRIBUTES)  # up to its `>`
-_QUOTED: Final = re.compile(rb"\"[^\"]*+\"|'[^']*+'")
+_PLAIN_OPENING: Final = late(rb"<[A-Za-z][A-Za-z0-9-]*+" + _ATTRIBUTES)  # up to its `>`
+_QUOTED: Final = late(rb"\"[^\"]*+\"|'[^']*+'")
 _BETWEEN: Final = b"\t\n\x0c\r /\"'"  # where an attribute may begin
 # A quoted value in which a tag seems to begin or to end. Without any, each tag ends at the next `>`.
 _TAG_IN_VALUE: Final = re.compile(rb"=[\t\n\x0c\r ]*+(?:\"[^\"<>]*+|'[^'<>]*+)[<>]")

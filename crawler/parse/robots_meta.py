@@ -9,8 +9,9 @@ from typing import Final
 from msgspec import Struct
 
 from crawler.parse.headers import LONGEST_FIELD_READ
+from crawler.parse.late import late
 
-_AGENT: Final = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:(.*)", re.DOTALL)
+_AGENT: Final = late(r"\s*([A-Za-z0-9_.*-]+)\s*:(.*)", re.DOTALL)
 # Directives with a value after a colon, which must not be taken for the name of an agent.
 _VALUED: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 

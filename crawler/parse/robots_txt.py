@@ -64,7 +64,7 @@ class RuleLine(Struct, frozen=True):
         return f"line {self.line}: {self.text[:_SHOWN].decode('utf-8', 'replace')}"
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Group:
     """Consecutive User-agent lines and the rules for them (RFC 9309 2.2.1)."""
 

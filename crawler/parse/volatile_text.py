@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Final
 
+from crawler.parse.late import late
+
 NODE: Final = b"\x00"  # separates pieces of text: a parsed page cannot contain it
 LONGEST_LINE: Final = 160  # characters of a line that may be a stamp of the server
 NEAR: Final = 60  # characters of the adjacent text that may name what a number counts
@@ -31,7 +33,7 @@ _MADE: Final = rf"(?:{'|'.join(_MAKERS)})"
 
 
 def _noise(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    return late(pattern, re.IGNORECASE)
 
 
 # The rules.
@@ -44,7 +46,7 @@ _AGO: Final = _noise(
 )
 _JUST_NOW: Final = _noise(r"\bjust now\b")
 _CLOCK: Final = _noise(r"\b\d{1,2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:\s?[ap]m)?\b")  # with seconds
-_TOKEN: Final = re.compile(r"(?<![\w-])(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])[\w-]{20,2000}={0,2}")
+_TOKEN: Final = late(r"(?<![\w-])(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])[\w-]{20,2000}={0,2}")
 _STAMP: Final = _noise(
     rf"©|\(c\)\s|\bcopyright\b|\b{_MADE}\b.{{0,100}}\d|\b(?:current|server|local) time\b|\btoday is\b"
     r"|\bpage (?:load|generation|render)\b|\brequest[ -]id\b"

@@ -28,7 +28,7 @@ COUNTED: Final = 10_000  # lines of robots.txt, or folders, that are counted
 SLASHES: Final = 3  # in the URL of a top-level page
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Items:
     """The first few items with a code: the most linked ones or the largest groups first, then by URL."""
 
@@ -60,7 +60,7 @@ class _Items:
         return [found for _, _, found in sorted(self.heap, reverse=True)]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Folders:
     """Counts of URLs by their folder; beyond a limit, further folders are not counted."""
 
@@ -75,7 +75,7 @@ class _Folders:
         return [(folder, urls) for folder, urls in self.counts.most_common(3) if folder.count("/") > SLASHES]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _RuleCounts:
     """Counts of linked URLs by the line of robots.txt that disallows them."""
 

@@ -27,7 +27,7 @@ class UrlChange(NamedTuple):
     why: str = ""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Sample:
     """A count, and the first URLs counted."""
 
@@ -40,7 +40,7 @@ class _Sample:
             self.items.append(UrlChange(url, why))
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Changes:
     """The changes from run `since` to run `run`. Without a previous run there are none."""
 

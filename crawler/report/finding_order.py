@@ -15,7 +15,7 @@ from crawler.report.clicks import numbers
 from crawler.report.findings import PageFinding
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class _OfCode:
     """The findings with one code, as they came: by URL."""
 

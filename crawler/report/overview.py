@@ -103,7 +103,7 @@ class _FolderCounts:
         return [*every[:SHOWN], Folder(ELSEWHERE, *sums)]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Overview:
     """Counts over the newest run."""
 

@@ -4,11 +4,12 @@ Invisible and control characters become visible escapes. Rich markup is not esca
 rich only in `rich.text.Text`, which does not interpret it.
 """
 
-import re
 from itertools import accumulate
 from typing import Final
 
-_UNSEEN: Final = re.compile(
+from crawler.parse.late import late
+
+_UNSEEN: Final = late(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 """Invisible characters that `str.isprintable` accepts: fillers, joiners, variation selectors, a blank."""

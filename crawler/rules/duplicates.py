@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from crawler.parse.late import late
 from crawler.parse.url import Url, origin
 from crawler.rules.traps import PARAMETERS, calendar_of
 
 KNOWN_SORT_ORDER: Final = ""  # in place of the names of parameters that are known to be sort orders
 _INDEX: Final = re.compile(r"(?:index|default)\.[^/]*", re.IGNORECASE)
 _SEPARATORS: Final = re.compile(r"[&;]")
-_AUTOINDEX: Final = re.compile(r"C=[NMSD][&;]O=[AD]")  # Apache mod_autoindex, nginx fancyindex
+_AUTOINDEX: Final = late(r"C=[NMSD][&;]O=[AD]")  # Apache mod_autoindex, nginx fancyindex
 
 
 def stem(url: str) -> str:

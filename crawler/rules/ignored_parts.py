@@ -5,11 +5,11 @@ answer of the site for nonsense in its place, asked with examples of each kind o
 one page at several URLs. Pure.
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from crawler.parse import url as urls
+from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.rules.soft_404 import nonexistent_name
 
@@ -17,8 +17,8 @@ EXAMPLES: Final = 5  # pages of each kind, spread over the site, with which it i
 MOST_TOKENS: Final = 60  # of an address that is compared
 REPEATED: Final = 3  # times
 LONGEST_PART: Final = 12  # tokens of a part that is left out to find the page without it
-_TOKENS: Final = re.compile(r"[/;?&=.,+:|]|[^/;?&=.,+:|]+")
-_PART: Final = re.compile(r"([/;?&=.,+:|]*)(.*?)([/;?&=.,+:|]*)$")
+_TOKENS: Final = late(r"[/;?&=.,+:|]|[^/;?&=.,+:|]+")
+_PART: Final = late(r"([/;?&=.,+:|]*)(.*?)([/;?&=.,+:|]*)$")
 
 
 class PartKind(NamedTuple):

@@ -24,7 +24,7 @@ class HostPause(Enum):
     YES = 2
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class _FolderRefusals:
     """A folder with refusals. Times in seconds since the epoch."""
 
@@ -36,7 +36,7 @@ class _FolderRefusals:
         return len(self.pages) > 1 or url in self.pages
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class _HostRefusals:
     """The folders of a host with refusals."""
 

@@ -13,14 +13,15 @@ from urllib.parse import unquote
 
 from crawler.model.visit import Links, MissingPage
 from crawler.parse import url as urls
+from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.rules.traps import calendar_of, date_in
 
 NUMBERS: Final = ("9876543210", "8765432109")  # in place of a number
 CENTURIES: Final = 400  # years after which the calendar is the same
 YEARS: Final = ("2961", "2983")  # in place of a year: nothing is planned for so long
-_YEAR: Final = re.compile(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d)?(?!\d)|$)")
-_LATE_DAY: Final = re.compile(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
+_YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d)?(?!\d)|$)")
+_LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
 _NUMBER: Final = re.compile(r"-?\d+")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for

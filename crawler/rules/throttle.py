@@ -38,7 +38,7 @@ def retry_after(headers: Headers, now: datetime) -> float | None:
     return None if at is None else max(0.0, (at - now).total_seconds())
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class _HostLoad:
     refusals: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
     count: int = 0

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from crawler.model.outcome import Pattern
 from crawler.model.trap import Trap
 from crawler.parse import url as urls
+from crawler.parse.late import late
 from crawler.parse.url import Url
 
 SAMPLE: Final = (
@@ -57,8 +58,8 @@ _CALENDAR_PATH: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"\d+")
 _COUNT: Final = re.compile(r"-?\d")  # or an offset, as in month=-3
-_DATE_VALUE: Final = re.compile(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
-_DATE_IN_QUERY: Final = re.compile(rf"=({_DATE_VALUE.pattern}|{_YEAR})(?=&|$)")
+_DATE_VALUE: Final = late(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
+_DATE_IN_QUERY: Final = late(rf"=({_DATE_VALUE.pattern}|{_YEAR})(?=&|$)")
 _DATE_NAMES: Final = frozenset({"year", "month", "day", "week", "date", "yr", "mon", "yyyy", "mm", "dd"})
 _SHORT_NAMES: Final = frozenset({"y", "m", "d", "w"})
 

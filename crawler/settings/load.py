@@ -9,10 +9,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from crawler.errors import ConfigError
 from crawler.parse.credentials import MASK, masked
@@ -26,8 +27,7 @@ _OF_ALL_SITES = frozenset({"every", "metrics-port", "processes", "log-format", "
 _NOT_SETTINGS = {PREFIX + "CONFIG", PREFIX + "SITE"}  # the path of the file, and which of its sites
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """An effective value and its origin: `default`, a file, a variable or a flag."""
 
     key: Setting
@@ -35,8 +35,7 @@ class Origin:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class RawValue:
+class RawValue(Struct, frozen=True):
     """A value as given, not yet parsed, and where it was given."""
 
     key: Setting
@@ -44,8 +43,7 @@ class RawValue:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class SiteTable:
+class SiteTable(Struct, frozen=True):
     """One `[[site]]` of a file: settings by name, over those of the file."""
 
     name: str  # as given; may be empty

@@ -5,9 +5,11 @@ object. It never contains credentials: those come from the environment (`sitemap
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
+
+from crawler.parse.late import late
 from crawler.settings.values import TEXT, InvalidValue, Kind, show_state
 
 SCHEMES: Final = ("s3", "gs", "az")
@@ -17,13 +19,12 @@ _SIMILAR: Final = {
     "s3a": "s3", "s3n": "s3", "gcs": "gs", "google": "gs",
     "azure": "az", "azblob": "az", "abfs": "az", "abfss": "az", "adl": "az", "wasb": "az", "wasbs": "az",
 }  # fmt: skip
-_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,221}")  # of all three: the longest are those of GCS
-_SEGMENT: Final = re.compile(r"[A-Za-z0-9!_.*'()@=+,$&;: -]+")
+_BUCKET: Final = late(r"[A-Za-z0-9][A-Za-z0-9._-]{1,221}")  # of all three: the longest are those of GCS
+_SEGMENT: Final = late(r"[A-Za-z0-9!_.*'()@=+,$&;: -]+")
 _LONGEST: Final = 900  # characters of a prefix; a key may have 1,024 bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectUrl:
+class ObjectUrl(Struct, frozen=True):
     """A bucket, and the prefix of the names in it, without slashes around it."""
 
     scheme: str

@@ -10,13 +10,13 @@ from os import PathLike, fspath
 from typing import Any, Final, get_args, get_origin
 
 import msgspec
+from msgspec import Struct
 
 from crawler.errors import ConfigError
 from crawler.settings.values import Kind, T
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """The help and parser of one field."""
 
     help: str
@@ -77,8 +77,7 @@ def _words(kind: Any) -> str:
     return " or ".join(_WORDS[one] for one in get_args(kind) or [kind])
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One setting: section, Python name, option and default."""
 
     section: str

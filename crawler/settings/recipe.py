@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
+from crawler.parse.late import late
 from crawler.settings.values import compile_pattern
 
 NAMES: Final = ("wordpress", "mediawiki", "dokuwiki", "hugo", "sphinx", "drupal", "shopify", "ghost")
-_META: Final = re.compile(rb"<meta\s[^<>]{0,500}>")
-_NAMED: Final = re.compile(rb"""\sname\s*=\s*["']?generator\b""")
+_META: Final = late(rb"<meta\s[^<>]{0,500}>")
+_NAMED: Final = late(rb"""\sname\s*=\s*["']?generator\b""")
 
 
 class Recipe(NamedTuple):

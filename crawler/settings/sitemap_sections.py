@@ -4,15 +4,18 @@ Declares its keys. Which section a URL is in is decided in `rules.sitemap_sectio
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
+from msgspec.structs import replace
+
+from crawler.parse.late import late
 from crawler.settings.tables import Keys, Tables
 from crawler.settings.values import PATTERN, InvalidValue, Kind
 
 LONGEST: Final = 40  # characters of a name
 MOST: Final = 100
-_NAME: Final = re.compile(rf"[a-z](?:[a-z0-9-]{{0,{LONGEST - 2}}}[a-z0-9])?", re.ASCII)
+_NAME: Final = late(rf"[a-z](?:[a-z0-9-]{{0,{LONGEST - 2}}}[a-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,10 @@ What the keys mean is declared with each kind of table: `page_rules`, `sitemap_s
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, fields
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from crawler.settings.values import InvalidValue, Kind
 
@@ -29,8 +31,7 @@ def given_keys(table: Table) -> dict[str, Any]:
     return {name: value for name, (value, default) in values.items() if value != default}
 
 
-@dataclass(frozen=True)
-class Tables(Generic[T]):
+class Tables(Struct, Generic[T], frozen=True):
     """Any number of tables of one kind."""
 
     name: str

@@ -7,16 +7,18 @@ expected. Parsing a parsed value returns it unchanged.
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from fnmatch import translate
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from math import nan
 from os import PathLike, fspath
 from typing import Any, Final, Generic, TypeVar
 
+from msgspec import Struct
+
+from crawler.parse.late import late
 from crawler.parse.normalise import Normaliser
 
-_WEB_ADDRESS: Final = re.compile(r"https?://[^/?#\s@\\]+(/[^?#\s]*)?", re.IGNORECASE)
+_WEB_ADDRESS: Final = late(r"https?://[^/?#\s@\\]+(/[^?#\s]*)?", re.IGNORECASE)
 LOOPBACK: Final = "127.0.0.1"
 LEAST_INTERVAL: Final = 60.0  # seconds from run to run
 _MOST: Final = 2**53  # up to here a float represents every integer
@@ -26,14 +28,13 @@ _DAY = _TIMES["d"]
 _TIME: Final = "seconds, or a time such as 90s, 30m or 2h"
 _NAME: Final = "[!#$%&'*+.^_`|~0-9a-z-]+"  # a token (RFC 9110 5.6.2) in lower case
 _DIRECTIVE: Final = rf'{_NAME}(?:=(?:{_NAME}|"[ !#-\[\]-~]*"))?'
-_CACHE_CONTROL: Final = re.compile(rf"{_DIRECTIVE}(?:\s*,\s*{_DIRECTIVE})*", re.IGNORECASE)  # RFC 9111 5.2
+_CACHE_CONTROL: Final = late(rf"{_DIRECTIVE}(?:\s*,\s*{_DIRECTIVE})*", re.IGNORECASE)  # RFC 9111 5.2
 
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class Kind(Struct, Generic[T], frozen=True):
     """Parser of a `T`: `read` parses text or a TOML value, `show` formats it, `metavar` names it in help."""
 
     metavar: str

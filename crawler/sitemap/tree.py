@@ -42,7 +42,7 @@ def is_web(place: str) -> bool:
     return place[:8].lower().startswith(("http://", "https://"))
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Node:
     """A file of a sitemap: the entry point, or what an index names. The reader sets `children`."""
 
@@ -68,7 +68,7 @@ def walk(place: str) -> Iterator[Node]:
             waiting.extend(Node(loc, node.place, node.depth + 1) for loc in node.children)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Places:
     """Opens places. `turn` waits until the next request may be sent."""
 

@@ -5,7 +5,6 @@ nothing that it sends is believed: msgspec refuses what exceeds the bounds in th
 only in its context.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
@@ -19,6 +18,7 @@ from crawler.model.settlement import Verdict, VisitResult
 from crawler.model.visit import Lease, MissingPage, Prior, Visit
 from crawler.parse import headers
 from crawler.parse.html import MAX_LINKS
+from crawler.parse.late import late
 from crawler.parse.url import HTTP_ORIGIN, ReceivedUrl, Url
 from crawler.rules.judge import unchanged
 from crawler.settings.sections import Settings
@@ -36,7 +36,7 @@ FeatureUrls = Annotated[list[LabelledUrl], Meta(max_length=MOST_URLS)]
 KnownPage: TypeAlias = tuple[
     Validators, str | None, str | None, str | None
 ]  # digest, content and what is watched
-_BEGIN: Final = re.compile(HTTP_ORIGIN + r"(?:[/?]|\Z)")
+_BEGIN: Final = late(HTTP_ORIGIN + r"(?:[/?]|\Z)")
 _VISIBLE: Final = bytes(range(33, 127))
 
 

@@ -47,7 +47,7 @@ READ_INTERVAL: Final = 0.005  # seconds between reads of a worker's messages, to
 log = logging.getLogger("crawler.workers")
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Coordinator:
     """What the main process provides to its workers."""
 

@@ -19,7 +19,7 @@ from crawler.workers.spawn import Child
 from crawler.workers.url_numbers import ReceivedUrls
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Waiting:
     """A visit sent to a worker, and its result."""
 
@@ -33,7 +33,7 @@ class Waiting:
         self.done.set()
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Worker:
     """A worker process. `share`: its limit of requests in flight."""
 

@@ -72,7 +72,7 @@ def _items(links: Sequence[str], rel: str = "") -> Iterator[str]:
         yield f'<li><a{rel} href="{link}">{link}</a>'
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Site:
     """Pages by path and query. Others answer 404."""
 

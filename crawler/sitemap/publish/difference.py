@@ -9,18 +9,18 @@ removes nothing.
 import gzip
 import html
 import json
-import re
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from crawler.model.protocol import MAX_BYTES
+from crawler.parse.late import late
 
 EXAMPLES: Final = 3  # removed URLs that are named
 LONGEST_SHOWN: Final = 150  # characters of each
 CANDIDATES: Final = 1_000  # URLs that seem to be removed, of which some may only have moved
-_ENTRY: Final = re.compile(rb"<loc>\s*+([^<\s]*+)\s*+</loc>(?:\s*+<lastmod>\s*+([^<\s]*+))?")
+_ENTRY: Final = late(rb"<loc>\s*+([^<\s]*+)\s*+</loc>(?:\s*+<lastmod>\s*+([^<\s]*+))?")
 
 
 Entries = dict[bytes, bytes]  # dates by URL

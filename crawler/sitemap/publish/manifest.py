@@ -17,6 +17,7 @@ from typing import IO, Any, Final
 
 from msgspec import Struct, field
 
+from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.sitemap.publish.identity import SitemapIdentity
 from crawler.sitemap.write.shards import OldFiles, Shard
@@ -35,7 +36,7 @@ _OTHERS: Final = [  # entry points of other programs
     f"{name}.xml{gz}" for name in ("sitemap_index", "sitemap-index", "wp-sitemap") for gz in ("", ".gz")
 ]
 # The section, if any; the number; and the suffix.
-_NUMBERED: Final = re.compile(
+_NUMBERED: Final = late(
     r"sitemap-(?:([a-z][a-z0-9-]*)-)?(\d{5}|[1-9]\d{5})\.(xml|txt|html)(?:\.gz)?", re.ASCII
 )
 

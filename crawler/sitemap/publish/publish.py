@@ -133,7 +133,7 @@ def check_settings(output: Output) -> None:
         )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Draft:
     """The sitemap of the entries, before it is published."""
 

@@ -46,7 +46,7 @@ _ADVICE: Final = {
 }
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class FolderState:
     """The state of the output folder, for the message of a disk error."""
 

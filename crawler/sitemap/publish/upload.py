@@ -102,7 +102,7 @@ def check_conditions(store: Store, manifest: Object | None) -> None:
         )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Upload:
     """One publication. `writer`: the same for all attempts of one run."""
 

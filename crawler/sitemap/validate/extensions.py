@@ -46,7 +46,7 @@ class Receiver(Protocol):
         ...
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SitemapEntry:
     """The url or sitemap element being read."""
 
@@ -61,7 +61,7 @@ class SitemapEntry:
     repeats: bool = False  # one of them was there twice, and reported
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Extra:
     """The element of an extension being read."""
 

@@ -28,7 +28,7 @@ _ABSOLUTE: Final = re.compile(rb"[\s]*https?://", re.IGNORECASE)
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Seen:
     """The URLs seen so far in the files of an index, as digests."""
 
@@ -44,7 +44,7 @@ class Seen:
         return True
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Returns:
     """Links between language versions that wait for the return link, over the files of an index."""
 

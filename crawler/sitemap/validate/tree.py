@@ -18,7 +18,7 @@ from crawler.sitemap.validate.findings import FaultCode, SitemapFinding, finding
 FINDINGS_AT_ONCE: Final = 500  # findings passed from the thread at a time
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Totals:
     """Counts over all files."""
 
@@ -30,7 +30,7 @@ class Totals:
     infos: int = 0
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Validation:
     """Validates places in turn with `check`. `base`: the URL of files on disk, if known."""
 

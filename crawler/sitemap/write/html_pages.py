@@ -72,7 +72,7 @@ _DECODER: Final = msgspec.json.Decoder(_Link)
 _ENCODER: Final = msgspec.json.Encoder()
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Tally:
     """The pages of a folder, or of a file."""
 
@@ -87,7 +87,7 @@ class _Tally:
         self.newest = max(self.newest, link.day)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class HtmlPages:
     """Writes the files: `add` all entries sorted by URL; `finish` returns them, `sitemap.html` last.
 

@@ -39,7 +39,7 @@ class OldFiles(Struct, frozen=True):
 NO_FILES: Final = OldFiles()
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Leaf:
     """The lines of one file, in memory. `size`: their bytes."""
 
