@@ -34,20 +34,20 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 3915,
-    "model": 1890,
+    "parse": 4048,
+    "model": 1903,
     "errors": 200,
-    "settings": 1677,
-    "ports": 1028,
-    "report": 3910,
+    "settings": 1684,
+    "ports": 1040,
+    "report": 3994,
     "rules": 4138,
     "fetch": 3815,
-    "frontier": 8509,
+    "frontier": 8561,
     "sitemap": 5010,
-    "engine": 3160,
+    "engine": 3216,
     "workers": 1450,
-    "app": 5552,
-    "cli": 5715,
+    "app": 5776,
+    "cli": 5733,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

@@ -29,7 +29,7 @@ from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Fetcher, Frontier, Pacer, Politeness, Turn, Visitor
+from crawler.ports import Fetcher, Frontier, Pacer, Politeness, Reader, Turn, Visitor
 from crawler.report.log import log_repeated
 from crawler.report.traffic import Traffic
 from crawler.rules.judge import LISTABLE_TYPES, Judge, JudgeRules
@@ -48,6 +48,7 @@ class Visiting(Struct, frozen=True):
     visitor: Visitor
     fetcher: Fetcher
     judge: Judge
+    reader: Reader
 
 
 class Surroundings(Struct, frozen=True):
@@ -157,7 +158,7 @@ async def open_visitor(settings: Settings, plain: Fetcher, around: Surroundings)
         judge = Judge(_rules(settings, normaliser(settings, around.session, around.base), around.base))
         bodies = BodyMemory(BODY_MEMORY // max(1, settings.pace.processes))
         visitor = LocalVisitor(fetcher, judge, reader, clock, around.reading, around.suspect, bodies)
-        yield Visiting(visitor, fetcher, judge)
+        yield Visiting(visitor, fetcher, judge, reader)
 
 
 def _address_pace(

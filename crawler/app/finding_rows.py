@@ -16,7 +16,8 @@ from crawler.report.finding_order import FindingOrder
 from crawler.report.findings import Findings, PageFinding
 from crawler.report.forms import as_csv
 from crawler.report.inbound_links import FIRST
-from crawler.report.report import Item, Known
+from crawler.report.report import UNKNOWN, Item, Known, Said
+from crawler.report.url_kind import LINK_CODES
 
 BATCH: Final = 2_000  # findings whose URLs are looked up together
 ROWS: Final = 20_000  # for which the links are read together,
@@ -59,10 +60,12 @@ async def _of_code(
         made = (findings.found(pages[number]) for number in chosen if number in pages)
         batch = [found for every in made for found in every if found.code is code]
         names = await reports.names_of(rows, sorted({number for found in batch for number in _named(found)}))
+        pages_here = {number for found in batch for number in found.sources if code in LINK_CODES}
+        anchors = await reports.anchors_of(rows, sorted(pages_here))
         for found in batch:
             if found.group != group:
                 group, first = found.group, found.page.url
-            yield FindingRow(code, item_of(found, names), first, found.page.id)
+            yield FindingRow(code, item_of(found, names, (), anchors), first, found.page.id)
 
 
 def _named(found: PageFinding) -> Sequence[int]:
@@ -97,11 +100,16 @@ async def _lines(rows: Reads, batch: Sequence[FindingRow], names: "_Names") -> A
                 yield as_csv.item_line(row.code, row.item, row.group, row.item.url)
         elif (pages := linking.get(row.number)) is None:
             for source in row.item.sources or ("",):
-                yield as_csv.item_line(row.code, row.item, row.item.url, source)
+                said = row.item.said.get(source, UNKNOWN)
+                yield as_csv.item_line(row.code, row.item, row.item.url, source, said)
         else:
             for place in range(0, len(pages), BATCH):
-                for name in await names.of(pages[place : place + BATCH]):
-                    yield as_csv.item_line(row.code, row.item, row.item.url, name)
+                some = pages[place : place + BATCH].tolist()
+                anchors = await reports.anchors_of(rows, some) if row.code in LINK_CODES else {}
+                for number, name in await names.of(some):
+                    known = anchors.get((number, row.number))
+                    said = Said(known.text, known.landmark) if known else UNKNOWN
+                    yield as_csv.item_line(row.code, row.item, row.item.url, name, said)
 
 
 async def _linking(rows: Reads, targets: Collection[int]) -> "Mapping[int, array[int]]":
@@ -121,10 +129,10 @@ class _Names:
     def __init__(self, rows: Reads) -> None:
         self._rows, self._names = rows, dict[int, str]()
 
-    async def of(self, ids: Sequence[int]) -> Sequence[str]:
+    async def of(self, ids: Sequence[int]) -> Sequence[tuple[int, str]]:
         if missing := [number for number in ids if number not in self._names]:
             if len(self._names) + len(missing) > NAMES:
                 self._names = {}
                 missing = list(ids)
             self._names |= await reports.names_of(self._rows, missing)
-        return [self._names[number] for number in ids if number in self._names]
+        return [(number, self._names[number]) for number in ids if number in self._names]

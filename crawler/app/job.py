@@ -19,6 +19,7 @@ from crawler.app.delivery import deliver
 from crawler.app.external import check_links
 from crawler.app.features import writing
 from crawler.app.image_check import check_images
+from crawler.app.link_texts import read_link_texts
 from crawler.app.own_folder import own_folder_of
 from crawler.app.pages import OutcomeStream, Page, pages_of
 from crawler.app.parts import Given, Parts, begin_run, folder_of, open_given, open_parts
@@ -341,14 +342,24 @@ class Job:
 
         None if the settings do not ask for it, or too little of the site is known. Raises `FrontierError`.
         """
-        scope = self.settings.scope
         is_limited = self.stop_reason is StopReason.MAX_PAGES
         if not self.settings.external.check_external or not (self.ending is Ending.COMPLETE or is_limited):
             return None
-        left = float("inf") if scope.max_time is None else max(0.0, scope.max_time - self.stats.elapsed)
-        checked = await check_links(self.frontier, self.settings, self.run.number, left)
-        await check_images(self.frontier, self.settings, self._access(), self.run.number, left)
+        run, left = self.run.number, self._time_left()
+        checked = await check_links(self.frontier, self.settings, run, left)
+        await check_images(self.frontier, self.settings, self._access(), run, left)
         return checked
+
+    async def read_link_texts(self) -> int:
+        """Reads pages with broken links again, for what these say, after `check_links`. How many."""
+        if self.ending is not Ending.COMPLETE or self.stop_reason:
+            return 0
+        run, asked, left = self.run.number, self.stats.exchanges, self._time_left()
+        return await read_link_texts(self.frontier, self.parts, self._access(), run, asked, left)
+
+    def _time_left(self) -> float:
+        most = self.settings.scope.max_time or float("inf")
+        return max(0.0, most - self.stats.elapsed)
 
     async def _published_base(self) -> PublishBase:
         site = urls.origin(await final_start(self.frontier, self.starts[0]))

@@ -35,7 +35,7 @@ from crawler.model.run import Run
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Fetcher, Frontier, Runs, Sink, Visitor
+from crawler.ports import Fetcher, Frontier, Reader, Runs, Sink, Visitor
 from crawler.report.stats import Stats
 from crawler.report.traffic import Traffic
 from crawler.rules.candidates import Candidates
@@ -78,6 +78,7 @@ class Parts(Struct, frozen=True):
     visitor: Visitor
     fetcher: Fetcher
     judge: Judge
+    reader: Reader
     politeness: Politeness
     traps: Traps
     traffic: Traffic | None
@@ -195,7 +196,7 @@ async def open_parts(
             visitor = await stack.enter_async_context(pool.running())
         if deaths or is_database(settings):
             visitor = SkipCrashing(visitor, deaths)
-        yield Parts(given, visitor, here.fetcher, here.judge, politeness, traps, traffic)
+        yield Parts(given, visitor, here.fetcher, here.judge, here.reader, politeness, traps, traffic)
 
 
 async def _another_slot(frontier: Frontier, origin: str) -> float | None:

@@ -7,7 +7,7 @@ report loads Jinja2.
 import importlib
 import os
 import shlex
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TextIO, TypeVar
 
@@ -18,17 +18,18 @@ from crawler.app.robots_line import compared
 from crawler.app.state import FOLDER, MEMORY, name_of
 from crawler.errors import ConfigError, NoState, OutputError
 from crawler.model.note import EXTERNAL, ROBOTS_LINE, SETTINGS, UNRELIABLE, VANISHED
-from crawler.model.rows import PageRow
+from crawler.model.rows import AnchorRow, PageRow
 from crawler.parse import url as urls
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Reads, reads
-from crawler.report.builder import ITEMS, FindingCounts, ReportBuilder
+from crawler.report.builder import ITEMS, Anchors, FindingCounts, ReportBuilder
 from crawler.report.catalogue import Code, Severity
 from crawler.report.clicks import Clicks
 from crawler.report.findings import Findings
 from crawler.report.report import Finding, Known, SiteReport
+from crawler.report.url_kind import UrlKind
 from crawler.rules.incomplete_site import MANY_SHELLS
 from crawler.settings.load import nearest
 from crawler.settings.sections import Settings
@@ -122,7 +123,8 @@ async def build_report(rows: Reads, known: Known, *, most: int = ITEMS) -> SiteR
     await walk(rows, builder.clicks())
     async for page in each(rows.stream(reads.Pages())):
         builder.pick(page)
-    return builder.report(await names_of(rows, sorted(builder.wanted())))
+    names = await names_of(rows, sorted(builder.wanted()))
+    return builder.report(names, await anchors_of(rows, sorted(builder.linking())))
 
 
 async def walk(rows: Reads, clicks: Clicks) -> None:
@@ -153,12 +155,7 @@ async def _read(rows: Reads, findings: Findings, add_page: Callable[[PageRow], N
 async def count_findings(rows: Reads, known: Known) -> Sequence[Finding]:
     """The findings without their items: as in the report, but from few rows, at a fraction of its cost."""
     findings = Findings.of(known)
-    async for page in each(rows.stream(reads.Suspects())):
-        findings.add_page(page)
-    findings.close()
-    if findings.needs_links:
-        async for edges in each(rows.stream(reads.Edges())):
-            findings.link(edges)
+    await read_few(rows, findings)
     counts = FindingCounts(known, findings)
     async for page in each(rows.stream(reads.Suspects())):
         counts.add(findings.found(page))
@@ -169,6 +166,19 @@ async def count_findings(rows: Reads, known: Known) -> Sequence[Finding]:
                 page = PageRow(reading.id, reading.url, known.run.number, reading.outcome, was=reading.was)
                 counts.add(findings.stated(page, faults))
     return counts.findings(await rows.read(reads.ListedTallies()))
+
+
+async def read_few(rows: Reads, findings: Findings, kinds: Collection[UrlKind] = ()) -> None:
+    """The first two passes, over few rows: without the findings of listed pages.
+
+    Links are read if they matter; of some `kinds`, only for these.
+    """
+    async for page in each(rows.stream(reads.Suspects())):
+        findings.add_page(page)
+    findings.close()
+    if findings.has(kinds) if kinds else findings.needs_links:
+        async for edges in each(rows.stream(reads.Edges())):
+            findings.link(edges)
 
 
 async def each(chunks: AsyncIterable[Iterable[T]]) -> AsyncIterator[T]:
@@ -185,6 +195,14 @@ async def names_of(rows: Reads, ids: Sequence[int]) -> Mapping[int, str]:
         found = await rows.read(reads.PagesOf(ids[place : place + RESOLVED]))
         names |= {number: page.url for number, page in found.items()}
     return names
+
+
+async def anchors_of(rows: Reads, ids: Sequence[int]) -> Anchors:
+    """What is known of the links of pages, by the ids of page and target."""
+    anchors: dict[tuple[int, int], AnchorRow] = {}
+    for place in range(0, len(ids), RESOLVED):
+        anchors |= await rows.read(reads.AnchorsOf(ids[place : place + RESOLVED]))
+    return anchors
 
 
 def failing(findings: Sequence[Finding], fail_on: Sequence[str]) -> list[str]:

@@ -363,6 +363,7 @@ def _steps(job: Job, published: Published | None) -> Iterator[Callable[[], Await
         if job.settings.submit.submit and job.ending is Ending.COMPLETE:
             yield job.submit
     yield job.check_links
+    yield job.read_link_texts
 
 
 def _submission_facts(job: Job) -> Mapping[str, object]:

@@ -89,9 +89,10 @@ PUBLISHED: Final = "published"  # the URL in the sitemap: another one, if a copy
 LINKS: Final = ("clicks", "links_in", "links_out")
 LINK: Final = (
     "source", "target", "kind", "nofollow", "outcome", "status", "external", "final_url", "final_status",
+    "text", "place",
 )  # fmt: skip
 LISTS: Final = {feature.name: feature for feature in FEATURES if feature.columns}
-FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new", "group")
+FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new", "group", "text", "place")
 RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
     "number": lambda run: run.number,
     "started": lambda run: iso(run.started),
@@ -246,14 +247,14 @@ async def _links(rows: Frontier, settings: Settings, known: Known, links: LinkFi
     target = await _known_url(rows, settings, links.to, "--to") if links.to else None
     number = await rows.read(reads.NumberOf(target)) if target else 0
     page = await _known_url(rows, settings, links.from_, "--from") if links.from_ else None
-    batch: list[tuple[str, int, str]] = []
+    batch: list[tuple[EdgeRow, int, str]] = []
     async for chunk in rows.stream(reads.Edges(page, f"{page} ") if page else reads.Edges()):
         for edges in chunk:
             for kind, to in _of(edges, all_kinds=links.all_kinds):
                 if number and abs(to) != number:
                     continue
                 if wanted is None or (abs(to) < len(wanted) and wanted[abs(to)]):
-                    batch.append((edges.url, to, kind))
+                    batch.append((edges, to, kind))
                 if len(batch) >= BATCH:
                     async for row in _resolved(rows, batch):
                         yield row
@@ -290,15 +291,18 @@ def _of(edges: EdgeRow, *, all_kinds: bool) -> Iterable[tuple[str, int]]:
         )
 
 
-async def _resolved(rows: Reads, batch: Sequence[tuple[str, int, str]]) -> AsyncIterator[Row]:
+async def _resolved(rows: Reads, batch: Sequence[tuple[EdgeRow, int, str]]) -> AsyncIterator[Row]:
     targets = await rows.read(reads.PagesOf(sorted({abs(to) for _, to, _ in batch})))
     ends = await _ends(rows, targets)
+    anchors = await reports.anchors_of(rows, list(dict.fromkeys(page.id for page, _, _ in batch)))
     for source, to, kind in batch:
         if page := targets.get(abs(to)):
             answer = page.outcome or "open", _status(page), _external(page)
             end = ends.get(page.id)
             final = (end.url, _status(end)) if end else (None, None)
-            yield source, page.url, kind, to < 0, *answer, *final
+            said = anchors.get((source.id, page.id)) if kind == "link" else None
+            words = (said.text or None, said.landmark or None) if said else (None, None)
+            yield source.url, page.url, kind, to < 0, *answer, *final, *words
 
 
 async def _ends(rows: Reads, pages: Mapping[int, PageRow]) -> Mapping[int, PageRow]:
@@ -324,7 +328,17 @@ async def _ends(rows: Reads, pages: Mapping[int, PageRow]) -> Mapping[int, PageR
 async def _findings(rows: Reads, known: Known, only: Filter) -> AsyncIterator[Row]:
     """All findings in the order of the report; of a group, all its pages."""
     async for code, item, group, _ in finding_rows(rows, known, only.codes):
-        yield code.severity.value, code.value, item.url, item.status, item.detail, item.links, item.new, group
+        found = (
+            code.severity.value,
+            code.value,
+            item.url,
+            item.status,
+            item.detail,
+            item.links,
+            item.new,
+            group,
+        )
+        yield *found, item.text, item.place
 
 
 async def _runs(runs: Sequence[RunRow]) -> AsyncIterator[Row]:

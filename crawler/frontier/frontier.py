@@ -15,7 +15,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import anyio
 from msgspec.structs import asdict
 
-from crawler.frontier import canonicals, dates, duplicates, externals, ledger, publications, queries
+from crawler.frontier import anchors, canonicals, dates, duplicates, externals, ledger, publications, queries
 from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
 from crawler.frontier.discovery import Discovery
@@ -39,7 +39,7 @@ from crawler.model.ledger import LedgerRow
 from crawler.model.note import Note
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
-from crawler.model.rows import PublicationRow, RunRow
+from crawler.model.rows import AnchorRow, PublicationRow, RunRow
 from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.seed import NO_DATES, Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
@@ -298,6 +298,11 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
         """See `ports.Record.store_answers`."""
         await self._call(externals.store_answers, self._db, answers, round_number)
+
+    async def store_anchors(self, found: Sequence[AnchorRow]) -> None:
+        """See `ports.Record.store_anchors`."""
+        if found:
+            await self._call(anchors.store, self._db, found)
 
     # -- Reads -----------------------------------------------------------------------------------------------
 

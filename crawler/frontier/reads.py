@@ -9,6 +9,7 @@ from functools import partial, update_wrapper
 from typing import Any, Final
 
 from crawler.frontier import (
+    anchors,
     dates,
     discovery,
     duplicates,
@@ -66,6 +67,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.PagesWithContent: duplicates.pages_with_content,
     reads.PagesOf: queries.rows_of,
     reads.LinksOf: queries.links_of,
+    reads.AnchorsOf: anchors.of_pages,
     reads.FeaturesOf: features.read_of,
     reads.CommonUrls: features.common_urls,
     reads.LedgerState: queries.ledger,

@@ -16,7 +16,10 @@ ANY: Final = "SELECT EXISTS (SELECT 1 FROM run WHERE number <= :last)"
 
 OLD: Final = "SELECT id FROM url WHERE id > :after AND id <= :up_to AND run <= :last"
 
-LARGE: Final = ("url", "visit", "page", "feature", "external")  # by the ids of URLs
+LARGE: Final = (  # by the ids of URLs
+    *(f"{table} WHERE id" for table in ("url", "visit", "page", "feature", "external", "anchor")),
+    "anchor WHERE target",  # few rows: those of findings
+)
 SMALL: Final = (
     "run WHERE number <= :last",
     "run_key WHERE run <= :last",
@@ -48,6 +51,6 @@ class Retention:
                 self._db.do(f"DELETE FROM {rows}", {"last": last})
             return None
         old = [number for (number,) in self._db.all(OLD, {"after": after, "up_to": up_to, "last": last})]
-        for table in LARGE if old else ():
-            self._db.do(f"DELETE FROM {table} WHERE id @any(old)", {"old": self._db.dialect.all_of(old)})
+        for rows in LARGE if old else ():
+            self._db.do(f"DELETE FROM {rows} @any(old)", {"old": self._db.dialect.all_of(old)})
         return up_to

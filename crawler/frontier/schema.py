@@ -228,6 +228,14 @@ CREATE TABLE feature (                           -- what optional features read 
     read @text NOT NULL,                         -- JSON array of pairs: a label and a URL
     PRIMARY KEY (id, name)
 );
+CREATE TABLE anchor (                            -- what links say that have a finding
+    id bigint NOT NULL,                          -- of the page
+    target bigint NOT NULL,                      -- of the URL to which it links
+    text @text NOT NULL,
+    landmark @text NOT NULL,                     -- `parse.anchors.Place`
+    version @text NOT NULL,                      -- of the page when it was read for that
+    PRIMARY KEY (id, target)
+);
 CREATE TABLE publication (
     number @identity,
     run integer NOT NULL,
@@ -290,13 +298,16 @@ SELECT u.url, u.run, x.code AS answer, x.status, x.detail, @time(x.checked) AS a
 FROM external AS x JOIN url AS u ON u.id = x.id JOIN page AS p ON p.id = u.id
     WHERE p.outcome = 'unlisted:offsite';
 CREATE VIEW links AS
-SELECT u.url AS source, t.url AS target, 'link' AS kind, CASE WHEN j.value < 0 THEN 1 ELSE 0 END AS nofollow
+SELECT u.url AS source, t.url AS target, 'link' AS kind, CASE WHEN j.value < 0 THEN 1 ELSE 0 END AS nofollow,
+    a.text, a.landmark AS place
 FROM {_SETTLED_PAGES} @each(p.links) JOIN url AS t ON t.id = abs(j.value)
+LEFT JOIN anchor AS a ON a.id = u.id AND a.target = t.id
 WHERE {_OF_NEWEST} AND @place > coalesce(p.named, 0)
 UNION ALL
-SELECT u.url, p.detail, 'redirect', 0 FROM {_SETTLED_PAGES} WHERE {_OF_NEWEST} AND p.outcome = 'moved'
+SELECT u.url, p.detail, 'redirect', 0, NULL, NULL
+    FROM {_SETTLED_PAGES} WHERE {_OF_NEWEST} AND p.outcome = 'moved'
 UNION ALL
-SELECT u.url, p.canonical, 'canonical', 0
+SELECT u.url, p.canonical, 'canonical', 0, NULL, NULL
     FROM {_SETTLED_PAGES} WHERE {_OF_NEWEST} AND p.canonical IS NOT NULL;
 CREATE VIEW images AS
 SELECT u.url AS page, j.value ->> 1 AS image

@@ -66,6 +66,16 @@ class EdgeRow(NamedTuple):
     canonical: int = 0  # 0: none, or itself
 
 
+class AnchorRow(NamedTuple):
+    """What a link with a finding said when its page was last read for that, and where it stands."""
+
+    id: int  # of the page
+    target: int  # the id of the URL to which it leads
+    text: str = ""  # cut to `parse.anchors.LONGEST_TEXT`
+    landmark: str = ""  # one of `parse.anchors.PLACES`
+    version: str = ""  # of the content of the page
+
+
 class LinksRow(NamedTuple):
     """Where a URL leads a visitor, by `PageRow.id`."""
 

@@ -21,6 +21,7 @@ class Extract(Enum):
     SPARING = "sparing"  # the fingerprint is needed only if the page links to queries
     VERSIONS = "versions"  # in other languages
     IMAGES = "images"
+    ANCHORS = "anchors"  # what its links say, and where they stand
     SCRIPTS = "scripts"  # how much text it has, if it runs scripts
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta, Struct
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
+from crawler.parse import anchors as page_anchors
 from crawler.parse import date_modified, echo, encoding, risk
 from crawler.parse import fingerprint as content
 from crawler.parse import images as shown_images
@@ -27,8 +28,7 @@ LONGEST_TITLE_READ: Final = 10_000  # and that are looked at
 MAX_CANONICALS: Final = 10  # two different ones are already ignored
 MAX_ALTERNATES: Final = 500  # language versions
 LONGEST_LANGUAGE: Final = 40  # characters of their codes
-# Elements of interest beside `a`. One walk of the tree for each name takes half of what a CSS selector for
-# all takes.
+# Elements of interest beside `a`: a walk for each name takes half of what a CSS selector for all takes.
 NAMES: Final = ("link", "meta", "script", "base", "area", "frame", "iframe", "time")
 LIKE_ASCII: Final = frozenset({"utf-8", "windows-1252"})  # ASCII words of a page are in its bytes as they are
 LINKING: Final = frozenset({"alternate", "next", "prev", "previous"})
@@ -72,6 +72,7 @@ class ParsedPage(NamedTuple):
     # hreflang and href of language versions, if requested
     alternates: Annotated[tuple[tuple[str, str], ...], Meta(max_length=MAX_ALTERNATES)] = ()
     images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST_IMAGES)] = ()  # if requested
+    anchors: page_anchors.Anchors = ()  # if requested
 
     @property
     def scripted(self) -> bool:
@@ -129,6 +130,8 @@ def extract(source: PageSource) -> ParsedPage:
     page = reading.page(dates, _title(tree))
     if Extract.IMAGES in wanted:
         page = page._replace(images=encoding.spell_queries(shown_images.images(tree), name))
+    if Extract.ANCHORS in wanted:
+        page = page._replace(anchors=page_anchors.anchors(tree, name))
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
     measured = page.scripted and Extract.SCRIPTS in wanted

@@ -17,6 +17,7 @@ from crawler.model.external import DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.rows import (
+    AnchorRow,
     EdgeRow,
     FeatureRow,
     HostRow,
@@ -296,6 +297,12 @@ class PagesOf(Query[Mapping[int, PageRow]], frozen=True):
 
 class LinksOf(Query[Mapping[int, LinksRow]], frozen=True):
     """Where URLs of this run lead, by their ids; those that lead nowhere are left out."""
+
+    ids: Sequence[int]
+
+
+class AnchorsOf(Query[Mapping[tuple[int, int], AnchorRow]], frozen=True):
+    """What is known of the links of pages, by the ids of page and target."""
 
     ids: Sequence[int]
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from crawler.model.external import CheckedLink
 from crawler.model.reasons import Source, Why
+from crawler.model.rows import AnchorRow
 from crawler.model.survey import Doubts, WithContent
 from crawler.model.visit import Lease, Link
 from crawler.parse.url import Url
@@ -61,4 +62,8 @@ class Record(Reads, Protocol):
 
         Answers for URLs that are no longer known are ignored.
         """
+        ...
+
+    async def store_anchors(self, found: Sequence[AnchorRow]) -> None:
+        """Stores what the links of some pages say, in place of what was known of these pages."""
         ...

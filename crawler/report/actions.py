@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from crawler.report.advice import ADVICE
 from crawler.report.catalogue import GROUPED, Code, Severity
-from crawler.report.formatting import counted
+from crawler.report.formatting import PLACES, counted, said_words
 from crawler.report.report import Finding, SiteReport
 from crawler.report.url_kind import LINK_CODES
 
@@ -36,6 +37,7 @@ class Action(Struct, frozen=True):
     page: str | None = None  # on which it is to be done
     target: str | None = None  # of the links, or the folder
     place: str | None = None  # of the links, on every page
+    link: str | None = None  # what these say
 
     @property
     def severity(self) -> Severity:
@@ -68,12 +70,19 @@ def _by_target(finding: Finding) -> Iterator[Action]:
     for item in finding.items:
         if item.site_wide or (item.links >= COMMON and _is_large(item.links, finding.links)):
             pages = "the template" if item.site_wide else counted(item.links, "page")
-            where = f"from the {item.place}" if item.place else f"from {pages}"
-            text = f"Correct or remove the link to {item.url} {where}"
+            where, label = PLACES.get(item.place, pages), f" (“{item.text}”)" if item.text else ""
+            text = f"Correct or remove the link to {item.url}{label} from {where}"
             if finding.code is Code.REDIRECT_LINKED:
-                text = f"Link to {item.detail} instead of {item.url} {where.replace('from', 'in')}"
+                text = f"Link to {item.detail} instead of {item.url}{label} in {where}"
             yield Action(
-                text, item.links, finding.links, "link", [finding.code], target=item.url, place=item.place
+                text,
+                item.links,
+                finding.links,
+                "link",
+                [finding.code],
+                target=item.url,
+                place=item.place or None,
+                link=item.text or None,
             )
 
 
@@ -84,9 +93,7 @@ def _merged(found: Iterator[Action]) -> Sequence[Action]:
         known = by_target.setdefault(action.target, action)
         if known is not action:
             codes = [*known.codes, *action.codes]
-            by_target[action.target] = Action(
-                known.text, known.mends, known.of, known.unit, codes, target=known.target, place=known.place
-            )
+            by_target[action.target] = replace(known, codes=codes)
     return list(by_target.values())
 
 
@@ -117,8 +124,11 @@ def _rest(finding: Finding, count: int) -> Action:
     """The URLs of a finding that are left beside the links in the template."""
     advice = _SENTENCE.split(ADVICE[finding.code], maxsplit=1)[0].rstrip(".")
     unit = "group" if finding.code in GROUPED else "URL"
-    only = finding.items[0].url if finding.count == 1 and finding.items else None
+    item = finding.items[0] if finding.count == 1 and finding.items else None
+    only = item.url if item else None
     at = f" ({only})" if only else ""
+    if item and item.said and (words := said_words(item.text, item.place)):
+        at = f" ({only}, linked on {next(iter(item.said))}: {words})"
     text = f"{finding.code.heading}{at}: {advice[0].lower()}{advice[1:]}"
     return Action(text, count, finding.count, unit, [finding.code], target=only)
 

@@ -8,10 +8,11 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from crawler.model.reasons import SeedKind
-from crawler.model.rows import PageRow, Tallies
+from crawler.model.rows import AnchorRow, PageRow, Tallies
 from crawler.report.catalogue import GROUPED, LEADING, Code
 from crawler.report.changes import Changes
 from crawler.report.clicks import Clicks
@@ -19,7 +20,7 @@ from crawler.report.findings import Findings, PageFinding, site_findings, unifor
 from crawler.report.groups import FEWEST_DATED
 from crawler.report.inbound_links import FIRST
 from crawler.report.overview import Overview
-from crawler.report.report import Finding, Item, Known, RuleCount, SiteReport
+from crawler.report.report import Finding, Item, Known, RuleCount, Said, SiteReport
 from crawler.report.url_kind import LINK_CODES
 
 ITEMS: Final = 100  # items of each finding, by default
@@ -98,6 +99,11 @@ class _RuleCounts:
         return sorted(every, key=lambda rule: (-rule.links, rule.line))[:RULES]
 
 
+Anchors = Mapping[tuple[int, int], AnchorRow]
+"""What links say, by the ids of their page and their target."""
+NO_ANCHORS: Final[Anchors] = MappingProxyType({})
+
+
 class ReportBuilder:
     """`add_page`, the passes of `findings`, the walk of `clicks`, `pick` from every page; then `report`."""
 
@@ -150,11 +156,16 @@ class ReportBuilder:
         pages = {number for code in self._picked for number, _ in self.findings.worst_pages(code)}
         return {number for found in shown for number in (*found.sources, *found.hops)} | pages
 
-    def report(self, names: Mapping[int, str]) -> SiteReport:
-        """The finished report. `names`: the URLs of the ids in `wanted`."""
+    def linking(self) -> set[int]:
+        """The ids of the pages of which it matters what their links say."""
+        picked = (picked for code, picked in self._picked.items() if code in LINK_CODES)
+        return {number for some in picked for found in some.shown() for number in found.sources}
+
+    def report(self, names: Mapping[int, str], anchors: Anchors = NO_ANCHORS) -> SiteReport:
+        """The finished report. `names`: the URLs of the ids in `wanted`; `anchors`: of those in `linking`."""
         overview, known = self._overview, self._known
         site_wide = {finding.code: finding for finding in self.findings.about_site(known)}
-        every = (site_wide.get(code) or self._finding(code, names) for code in Code)
+        every = (site_wide.get(code) or self._finding(code, names, anchors) for code in Code)
         return SiteReport(
             known,
             [finding for finding in every if finding],
@@ -170,11 +181,14 @@ class ReportBuilder:
             {code: folders.result() for code, folders in self._folders.items()},
         )
 
-    def _finding(self, code: Code, names: Mapping[int, str]) -> Finding | None:
+    def _finding(self, code: Code, names: Mapping[int, str], anchors: Anchors) -> Finding | None:
         picked = self._picked.get(code)
         if picked is None:
             return None
-        items = [item_of(found, names, picked.members.get(found.group or 0, ())) for found in picked.shown()]
+        items = [
+            item_of(found, names, picked.members.get(found.group or 0, ()), anchors)
+            for found in picked.shown()
+        ]
         pages = self.findings.pages_in(code)
         by_page = [
             (names[number], urls) for number, urls in self.findings.worst_pages(code) if number in names
@@ -182,7 +196,9 @@ class ReportBuilder:
         return Finding(code, picked.count, picked.new, picked.links, pages, items, by_page)
 
 
-def item_of(found: PageFinding, names: Mapping[int, str], others: Sequence[str] = ()) -> Item:
+def item_of(
+    found: PageFinding, names: Mapping[int, str], others: Sequence[str] = (), anchors: Anchors = NO_ANCHORS
+) -> Item:
     """A finding with URLs in place of ids. `others`: the other pages of its group."""
     sources = [names[number] for number in found.sources if number in names]
     hops = [names[number] for number in found.hops if number in names]
@@ -194,7 +210,22 @@ def item_of(found: PageFinding, names: Mapping[int, str], others: Sequence[str] 
     if hops and found.code not in LEADING:
         detail = f"redirects to {detail}"
     page = found.page
-    return Item(page.url, page.status, detail, found.links, sources, found.new, found.site_wide, found.size)
+    rows = [anchors[number, page.id] for number in found.sources if (number, page.id) in anchors]
+    said = {row.id: Said(row.text, row.landmark) for row in rows if row.text or row.landmark}
+    places = Counter(one.place for one in said.values() if one.place).most_common(1)
+    return Item(
+        page.url,
+        page.status,
+        detail,
+        found.links,
+        sources,
+        found.new,
+        found.site_wide,
+        found.size,
+        places[0][0] if places else "",
+        next((one.text for one in said.values() if one.text), ""),
+        {names[number]: one for number, one in said.items() if number in names},
+    )
 
 
 # -- the counts alone ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ run are left out if the run is not complete; a finding that did not apply in the
 """
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, NamedTuple, Self
 
 from crawler.model import external, rendering
@@ -119,6 +119,10 @@ class Findings:
     def needs_links(self) -> bool:
         """Whether any finding depends on links: if not, the second pass may be left out."""
         return any(self._wanted) or UrlKind.CANONICAL in self._kinds
+
+    def has(self, kinds: Collection[UrlKind]) -> bool:
+        """Whether there is a URL of any of these kinds."""
+        return any(kind in self._kinds for kind in kinds)
 
     def link(self, edges: EdgeRow) -> None:
         """The second pass: the edges of every page of the run."""

@@ -17,6 +17,17 @@ SIZES: Final = ("kB", "MB", "GB", "TB")
 _ESCAPES: Final = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")  # of bytes beyond ASCII
 DURATIONS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
+PLACES: Final = {
+    "nav": "the navigation", "header": "the header", "main": "the main part", "footer": "the footer",
+    "aside": "the sidebar", "head": "the head", "image": "an image",
+}  # fmt: skip
+"""Where a link stands on its page (`parse.anchors.Place`)."""
+
+
+def said_words(text: str, place: str) -> str:
+    """What a link says, and where it stands: `“Prices”, in the footer`; empty if nothing is known."""
+    return ", ".join(filter(None, [text and f"“{text}”", place and f"in {PLACES[place]}"]))
+
 
 def counted(number: int, one: str, many: str = "") -> str:
     """`1 URL`, `1,170 URLs`; `many`: the plural, if it is not formed with s."""

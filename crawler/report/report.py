@@ -4,7 +4,8 @@ Lists are cut to their first few items, with the number of those left out.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,6 +22,17 @@ from crawler.report.overview import Extremes, Folder
 NONE_VANISHED: Final = VanishedPages()
 
 
+class Said(NamedTuple):
+    """What a link says, and where on its page it stands: `parse.anchors.Place`."""
+
+    text: str = ""
+    place: str = ""
+
+
+UNKNOWN: Final = Said()
+NOTHING: Final[Mapping[str, Said]] = MappingProxyType({})
+
+
 class Item(Struct, frozen=True):
     """One URL of a finding; of a finding about groups, the first page of a group, before `sources`."""
 
@@ -32,8 +44,9 @@ class Item(Struct, frozen=True):
     new: bool = False
     site_wide: bool = False  # nearly every page links to it
     size: int = 1  # pages of the group
-    place: str = ""  # of the page, where most of the links stand
-    text: str = ""  # of the first link
+    place: str = ""  # of the page, where most of the links stand that are known
+    text: str = ""  # of the first of them
+    said: Mapping[str, Said] = NOTHING  # by the pages of `sources`, where that is known
 
 
 class Finding(Struct, frozen=True):

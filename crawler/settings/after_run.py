@@ -67,6 +67,11 @@ class Report(Section):
     fail_on: tuple[str, ...] = option(
         (), "exit 8 if there are findings of this kind: CODE, new:CODE, error or warning", LIST(TEXT)
     )
+    link_pages: int = option(
+        50,
+        "pages to request again after the crawl, at most, for the text and place of broken links",
+        COUNT(0),
+    )
     metrics_file: str | None = option(
         None,
         "write metrics for Prometheus to this file at the end of every run, also of one that failed",

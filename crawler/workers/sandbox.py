@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
+from crawler.parse.anchors import clean
 from crawler.parse.html import MAX_LINKS, PageSource, ParsedPage, shown_title
 from crawler.parse.url import Url
 from crawler.workers.messages import MALFORMED
@@ -134,4 +135,5 @@ def _page(message: bytes) -> ParsedPage | Broken:
     page = answer.page
     if len(page.followed) + len(page.avoided) > MAX_LINKS:
         raise ValueError("more links than a page is allowed to have")
-    return page._replace(title=shown_title(page.title or ""))
+    anchors = tuple(one._replace(text=clean(one.text)) for one in page.anchors)
+    return page._replace(title=shown_title(page.title or ""), anchors=anchors)

@@ -580,7 +580,7 @@ def test_output_that_cannot_be_written_is_exit_3_crawl_is_kept(
         monkeypatch.undo()
         monkeypatch.chdir(tmp_path)
         asked = len(site.log)
-        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        assert run("crawl", origin + "/", *QUICK, "--link-pages", "0")[0] == 0
         assert len(site.log) == asked, "what was crawled is published without asking again"
 
 

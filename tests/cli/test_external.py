@@ -141,7 +141,7 @@ def test_broken_links_are_found_and_shown_with_pages_that_link(web: Web, run: Ru
         assert "broken-external" in Path(name).read_text(), name
     _, out, _ = run("report", "--state", "s.db")
     assert "3 URLs on other sites: 2 answer, 1 broken, 0 unknown" in out
-    assert f"404  {web.url('bad:/gone')}  linked from 2 pages: /, /a" in out
+    assert f"404  {web.url('bad:/gone')}  linked from 2 pages: / (“" in out
 
     rows = web.rows("links", "--only", "broken-external")
     assert {(row["source"], row["target"], row["status"], row["external"]) for row in rows} == {

@@ -22,7 +22,7 @@ from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unliste
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
 from crawler.model.rendering import Needs, PageSummary, Rendering
 from crawler.model.robots import RobotsFile
-from crawler.model.rows import InPattern, PublicationRow
+from crawler.model.rows import AnchorRow, InPattern, PublicationRow
 from crawler.model.run import SessionEnd
 from crawler.model.seed import Seed, SeedCopy, SeedSettlement
 from crawler.model.serialise import moment
@@ -1490,3 +1490,21 @@ async def test_note_of_a_check_of_links_is_kept(bench: Bench) -> None:
     check = ExternalCheck(1, bench.clock(), True, 7, "max-external")
     await bench.frontier.remember(EXTERNAL, check)
     assert await bench.frontier.recall(EXTERNAL) == check
+
+
+async def test_what_links_say_is_replaced_page_by_page(bench: Bench) -> None:
+    await linking_run(bench, "/a", "/b")
+    numbers = [
+        await bench.frontier.read(reads.NumberOf(url)) for url in (ROOT, away("/a").url, away("/b").url)
+    ]
+    home, first, second = numbers
+    rows = [AnchorRow(home, first, "Read «more»", "footer", "v1"), AnchorRow(home, second, version="v1")]
+    await bench.frontier.store_anchors(rows)
+    await bench.frontier.store_anchors([AnchorRow(999, first, "of no page")])
+    await bench.frontier.store_anchors([])
+    found = await bench.frontier.read(reads.AnchorsOf([home, first, 999]))
+    assert found == {(row.id, row.target): row for row in rows}
+    again = AnchorRow(home, second, "More", "nav", "v2")
+    await bench.frontier.store_anchors([again])
+    assert await bench.frontier.read(reads.AnchorsOf([home])) == {(home, second): again}
+    assert await bench.frontier.read(reads.AnchorsOf([])) == {}

@@ -96,7 +96,9 @@ def test_csv_has_a_row_for_each_source() -> None:
 
 
 def test_csv_always_has_a_header() -> None:
-    assert as_csv.rendered(MadeState().report()) == "severity,code,url,status,detail,links,source\r\n"
+    assert (
+        as_csv.rendered(MadeState().report()) == "severity,code,url,status,detail,links,source,text,place\r\n"
+    )
 
 
 def test_csv_cells_are_never_formulas(report: SiteReport) -> None:

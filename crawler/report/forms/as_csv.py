@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from crawler.parse.credentials import masked
 from crawler.report.catalogue import Code
-from crawler.report.report import Item, SiteReport
+from crawler.report.report import UNKNOWN, Item, Said, SiteReport
 
-FIELDS: Final = ("severity", "code", "url", "status", "detail", "links", "source")
+FIELDS: Final = ("severity", "code", "url", "status", "detail", "links", "source", "text", "place")
 _FORMULA: Final = frozenset("=+-@\t\r")
 
 
@@ -26,16 +26,16 @@ def _rows(report: SiteReport) -> Iterator[Sequence[Any]]:
     for finding in report.findings:
         for item in finding.items:
             for source in item.sources or ("",):
-                yield _row(finding.code, item, item.url, source)
+                yield _row(finding.code, item, item.url, source, item.said.get(source, UNKNOWN))
 
 
-def _row(code: Code, item: Item, url: str, source: str) -> Sequence[Any]:
-    return code.severity.value, code.value, url, item.status, item.detail, item.links, source
+def _row(code: Code, item: Item, url: str, source: str, said: Said) -> Sequence[Any]:
+    return code.severity.value, code.value, url, item.status, item.detail, item.links, source, *said
 
 
-def item_line(code: Code, item: Item, url: str, source: str) -> str:
+def item_line(code: Code, item: Item, url: str, source: str, said: Said = UNKNOWN) -> str:
     """The row of an item and a page that links to it; of a group, of its first page and another one."""
-    return line(_row(code, item, url, source))
+    return line(_row(code, item, url, source, said))
 
 
 class _Echo:

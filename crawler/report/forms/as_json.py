@@ -106,7 +106,7 @@ def _published(known: Known) -> dict[str, Any] | None:
 
 def _action(action: Action) -> dict[str, Any]:
     return {
-        **_fields(action, "text", "page", "target", "place", "mends", "of"),
+        **_fields(action, "text", "page", "target", "place", "link", "mends", "of"),
         "codes": [code.value for code in action.codes],
     }
 
@@ -143,6 +143,10 @@ def _item(item: Item) -> dict[str, Any]:
         **_fields(item, "new", "site_wide", "size"),
         "place": item.place or None,
         "text": item.text or None,
+        "on": [
+            {"page": page, "text": said.text or None, "place": said.place or None}
+            for page, said in item.said.items()
+        ],
     }
 
 

@@ -8,7 +8,7 @@ from crawler.report.actions import actions
 from crawler.report.actions import words as action_words
 from crawler.report.catalogue import GROUPED, Code
 from crawler.report.external import external_json, external_words
-from crawler.report.formatting import counted, minute, shortened
+from crawler.report.formatting import counted, minute, said_words, shortened
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, SiteReport
 
@@ -152,18 +152,25 @@ def detail(code: Code, item: Item, site: str) -> str:
 
 def linked(item: Item, site: str, code: Code, quoted: Callable[[str], str] = str) -> str:
     """Where the URL was found: `linked from 5 pages: /a, /b, and 3 more`. `quoted` marks text of the site."""
-    names = quoted(", ".join(shown(source, site) for source in item.sources[:SOURCES]))
+    names = quoted(", ".join(_source(item, source, site) for source in item.sources[:SOURCES]))
     if code in GROUPED:
         rest = item.size - 1 - min(SOURCES, len(item.sources))
         return f"the same: {names}" + (f", and {rest:,} more" if rest > 0 else "")
     if item.site_wide:
-        return site_wide(item)
+        words = said_words(item.text, item.place)
+        return site_wide(item) + (f": {quoted(printable(words))}" if words else "")
     if not item.links:
         return f"named by {names}"
     rest = item.links - min(SOURCES, len(item.sources))
     return f"linked from {counted(item.links, 'page')}: {names}" + (
         f", and {rest:,} more" if rest > 0 else ""
     )
+
+
+def _source(item: Item, source: str, site: str) -> str:
+    """A page that links to it, with what the link says."""
+    words = said_words(*item.said[source]) if source in item.said else ""
+    return shown(source, site) + (f" ({printable(words)})" if words else "")
 
 
 def site_wide(item: Item) -> str:

@@ -1,0 +1,184 @@
+"""Finds out what links say that have a finding, and where on their page they stand: it reads pages again.
+
+To keep the text of every link would cost more than a crawl may. So a few pages are chosen once the findings
+are known: of each target the first that link to it, those with most targets first. What was read stays until
+the content of the page changes. Nothing here changes what is listed.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import anyio
+
+from crawler.app import report as reports
+from crawler.app.parts import Parts
+from crawler.app.settings_urls import normaliser
+from crawler.engine.page_reader import PageReader
+from crawler.engine.robots import Access
+from crawler.model import rendering
+from crawler.model.note import EXTERNAL
+from crawler.model.outcome import HTML
+from crawler.model.rendering import Rendering
+from crawler.model.rows import AnchorRow, PageRow
+from crawler.parse.extract import Extract
+from crawler.parse.html import ParsedPage
+from crawler.parse.normalise import Normaliser
+from crawler.parse.url import Url
+from crawler.ports import Frontier, reads
+from crawler.report.catalogue import Severity
+from crawler.report.findings import Findings
+from crawler.report.url_kind import BY_KIND, LINK_CODES
+
+CODES: Final = frozenset(code for code in LINK_CODES if code.severity is not Severity.INFO)
+KINDS: Final = frozenset(kind for kind, code in BY_KIND.items() if code in CODES)
+EXAMPLES: Final = 3  # pages of each target
+MOST_CHOSEN: Final = 1_000  # pages, most of which were read in earlier runs
+MOST_TARGETS: Final = 1_000  # of one page
+AT_ONCE: Final = 5  # requests
+BATCH: Final = 100  # pages that are looked up together
+SECONDS: Final = 120.0  # for all pages, apart from the delay between requests
+SILENT: Final = 5  # pages without an answer, after which no more are asked if none had one
+
+log = logging.getLogger("crawler")
+
+Read = Callable[[Url, Collection[Extract], Rendering | None], Awaitable[ParsedPage | None]]
+
+
+async def read_link_texts(
+    frontier: Frontier, parts: Parts, access: Access, run: int, asked: int, seconds: float
+) -> int:
+    """Reads pages of a run again, as the settings say. How many.
+
+    `run`: its number; `asked`: requests for pages that it made; `seconds`: how long it may take. Raises
+    `FrontierError`.
+    """
+    given = parts.given
+    most = given.settings.report.link_pages
+    if given.most_pages is not None:
+        most = min(most, max(0, given.most_pages - asked))
+    if not most:
+        return 0
+    texts = LinkTexts(
+        frontier,
+        Findings(run, complete=True, check=await frontier.recall(EXTERNAL)),
+        PageReader(access, parts.judge, parts.reader, frontier.clock).read,
+        normaliser(given.settings, base=given.base),
+        most,
+        min(seconds, SECONDS + access.delay * most),
+    )
+    return await texts()
+
+
+class _Due(NamedTuple):
+    """A page that is to be read, and its targets with findings."""
+
+    page: PageRow
+    targets: Sequence[int]
+
+
+class LinkTexts(NamedTuple):
+    """Reads the pages of one run: at most `most`, by `read`, within `seconds`."""
+
+    frontier: Frontier
+    findings: Findings  # without any row
+    read: Read
+    normalise: Normaliser
+    most: int
+    seconds: float
+
+    async def __call__(self) -> int:
+        """How many pages were read. Raises `FrontierError`."""
+        broken = await self._broken()
+        due = [one async for one in self._due(broken)] if broken else []
+        if not due:
+            return 0
+        log.info("reading pages again", extra={"fields": {"pages": len(due)}})
+        answers, limiter = Counter[bool](), anyio.CapacityLimiter(AT_ONCE)
+
+        async def look(one: _Due) -> None:
+            async with limiter:
+                if not answers[True] and answers[False] >= SILENT:
+                    return
+                shown = _rendering(one.page)
+                page = await self.read(one.page.url, {Extract.ANCHORS}, shown)
+                answers[page is not None] += 1
+                if page is not None:
+                    await self.frontier.store_anchors(await self._anchors(one, page))
+
+        with anyio.move_on_after(self.seconds):
+            async with anyio.create_task_group() as tasks:
+                for one in due:
+                    tasks.start_soon(look, one)
+        return answers[True]
+
+    async def _broken(self) -> Mapping[int, Sequence[int]]:
+        """The URLs with such a finding, and the first pages that link to each."""
+        rows, findings = self.frontier, self.findings
+        await reports.read_few(rows, findings, KINDS)
+        if not findings.has(KINDS):
+            return {}
+        return {
+            page.id: found.sources[:EXAMPLES]
+            async for page in reports.each(rows.stream(reads.Suspects()))
+            for found in findings.found(page)
+            if found.code in CODES and found.links
+        }
+
+    async def _due(self, broken: Mapping[int, Sequence[int]]) -> AsyncIterator[_Due]:
+        """The pages to read: those of which something is not known yet."""
+        left, rows = self.most, self.frontier
+        pages = await self._chosen(broken)
+        for at in range(0, len(pages), BATCH):
+            some = pages[at : at + BATCH]
+            found, links = await rows.read(reads.PagesOf(some)), await rows.read(reads.LinksOf(some))
+            known = await rows.read(reads.AnchorsOf(some))
+            for page in (found[number] for number in some if number in found and number in links):
+                targets = sorted({abs(to) for to in links[page.id].links} & broken.keys())[:MOST_TARGETS]
+                old = (known.get((page.id, to)) for to in targets)
+                if page.type not in HTML or all(row and row.version == (page.content or "") for row in old):
+                    continue
+                if left <= 0:
+                    return
+                left -= 1
+                yield _Due(page, targets)
+
+    async def _chosen(self, broken: Mapping[int, Sequence[int]]) -> Sequence[int]:
+        """The first page of each target, then the second, and so on; those of most targets first."""
+        every = sorted({page for pages in broken.values() for page in pages})
+        names = await reports.names_of(self.frontier, every)
+        chosen = dict[int, None]()
+        for place in range(EXAMPLES):
+            tally = Counter(pages[place] for pages in broken.values() if len(pages) > place)
+            known = [number for number in tally if number in names]
+            chosen |= dict.fromkeys(sorted(known, key=lambda page: (-tally[page], names[page])))
+        return list(chosen)[:MOST_CHOSEN]
+
+    async def _anchors(self, due: _Due, page: ParsedPage) -> Sequence[AnchorRow]:
+        """What the page says of each target; nothing if it does not lead there any more."""
+        names = await reports.names_of(self.frontier, due.targets)
+        targets = {url: number for number, url in names.items()}
+        aliases = {_bare(url): number for url, number in targets.items()}
+        number, version = due.page.id, due.page.content or ""
+        found = {to: AnchorRow(number, to, version=version) for to in due.targets}
+        for anchor in page.anchors:
+            url = self.normalise(anchor.href, page.base) or ""
+            to = targets.get(url) or aliases.get(_bare(url))
+            if to and not found[to].text:
+                first = found[to].landmark or anchor.place
+                found[to] = AnchorRow(
+                    number, to, anchor.text, anchor.place if anchor.text else first, version
+                )
+        return list(found.values())
+
+
+def _rendering(page: PageRow) -> Rendering | None:
+    """How the page was rendered; None: it was not."""
+    stored = rendering.read(page.rendering) if page.rendering else None
+    return stored if stored and stored.after else None
+
+
+def _bare(url: str) -> str:
+    """An address without what aliases of a site differ in."""
+    return url.partition("://")[2].removeprefix("www.")
