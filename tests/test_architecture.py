@@ -34,17 +34,17 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4048,
-    "model": 1903,
+    "parse": 4105,
+    "model": 1914,
     "errors": 200,
     "settings": 1684,
     "ports": 1040,
     "report": 3994,
-    "rules": 4138,
+    "rules": 4160,
     "fetch": 3815,
-    "frontier": 8561,
+    "frontier": 8584,
     "sitemap": 5010,
-    "engine": 3216,
+    "engine": 3226,
     "workers": 1450,
     "app": 5776,
     "cli": 5733,

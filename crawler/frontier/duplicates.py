@@ -42,8 +42,14 @@ SELECT u.id, u.url, u.title, u.content, v.url FROM known AS u LEFT JOIN url AS v
 WHERE u.id > :after AND {_LISTED} ORDER BY u.id LIMIT :limit
 """
 REPEATED: Final = f"""
-SELECT h.origin, u.version, u.url, u.title FROM known AS u JOIN host AS h ON h.id = u.host
+SELECT h.origin, u.version, u.url, u.title, u.echoless FROM known AS u JOIN host AS h ON h.id = u.host
 WHERE {_LISTED} AND u.version IS NOT NULL ORDER BY u.url LIMIT 20000
+"""
+# A page that says what another one says that is read with what repeats its address.
+ECHOED: Final = f"""
+SELECT 1 FROM known AS u WHERE {_LISTED} AND u.version IN (
+    SELECT o.echoless FROM known AS o WHERE o.run = :run AND o.outcome = '{LISTED}' AND o.echoless IS NOT NULL
+) LIMIT 1
 """
 WITH_CONTENT: Final = f"""
 SELECT u.url FROM known AS u JOIN host AS h ON h.id = u.host
@@ -146,10 +152,10 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
 
 def repeated(db: Database) -> Sequence[RepeatedPage]:
     """See `ports.reads.RepeatedPages`."""
-    if not (db.one(IS_POOR, run := {"run": db.run})[0] or db.all(SAME_CONTENT, run | {"least": 2})):
+    run = {"run": db.run}
+    if not (db.one(IS_POOR, run)[0] or db.all(SAME_CONTENT, run | {"least": 2}) or db.all(ECHOED, run)):
         return []
-    rows = db.all(REPEATED, run)
-    return [RepeatedPage(name, content, Url(url), title) for name, content, url, title in rows]
+    return [RepeatedPage(row[0], row[1], Url(row[2]), *row[3:]) for row in db.all(REPEATED, run)]
 
 
 def unlist_duplicates(db: Database) -> None:

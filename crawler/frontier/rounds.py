@@ -110,7 +110,8 @@ SELECT count(*) FROM (
     WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({SHOWN})
     AND (version IS NULL OR NOT EXISTS (
         SELECT 1 FROM trap AS t JOIN known AS u ON u.@key = t.bare
-        WHERE t.id = :trap AND u.run = :run AND u.outcome = '{LISTED}' AND u.version = known.version))
+        WHERE t.id = :trap AND u.run = :run AND u.outcome = '{LISTED}'
+            AND known.version IN (u.version, u.echoless)))
     GROUP BY coalesce(version, url) HAVING min(coalesce(round, 0)) > :since
 ) AS shown
 """
@@ -125,10 +126,12 @@ FROM (
 WHERE u.run = :run AND u.found > :since AND u.state = {SETTLED} AND u.outcome IN ({SHOWN})
     AND u.trap IS DISTINCT FROM :trap
 """
+_KNOWN: Final = f"run = :run AND state = {SETTLED} AND outcome IN ({SHOWN}) AND found <= :since"
 KNOWN_CONTENTS: Final = f"""
-SELECT count(DISTINCT version) FROM known
-WHERE run = :run AND state = {SETTLED} AND outcome IN ({SHOWN}) AND found <= :since
-    AND version @any(contents, text)
+SELECT count(*) FROM (
+    SELECT version FROM known WHERE {_KNOWN} AND version @any(contents, text)
+    UNION SELECT echoless FROM known WHERE {_KNOWN} AND echoless @any(contents, text)
+) AS shown
 """
 # Of a pattern of repeats: what it shares with pages outside it is not new.
 ORIGINALS: Final = f"""

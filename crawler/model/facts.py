@@ -79,6 +79,9 @@ class Facts(NamedTuple):
     barred: HeaderText | None = None  # crawlers of other search engines that are not to index it
     # What `rules.noise` watches of the text, if that changed in the last run.
     watched: Annotated[str, Meta(max_length=LONGEST_WATCHED, pattern=TEXT_PATTERN)] | None = None
+    # `content` without what repeats the URL, if that is another one: it tells that a page is the same as one
+    # whose `content` is without it (`rules.content_digest`).
+    echoless: HeaderText | None = None
 
 
 LabelledUrl: TypeAlias = tuple[Annotated[str, Meta(max_length=LONGEST_LABEL, pattern=r"\A[!-~]*\Z")], Url]

@@ -39,6 +39,7 @@ MOST_BLOCKS: Final = 2_000
 MOST_PIECES: Final = 1_000
 _NUMBERS: Final = re.compile(rb"[0-9%b]+" % MARK)  # a year may be that of the URL, or not
 _WORDS: Final = re.compile(rb"[A-Za-z\x80-\xff]{3}")
+_ONLY_ECHO: Final = re.compile(rb"\x00 *%b[ %b]*+(?=\x00|\Z)" % (MARK, MARK))  # a piece
 MOST_MEDIA: Final = 1_000
 _FRAMES: Final = frozenset({"iframe", "object"})
 ROLE_MAIN: Final = "[role=main]"
@@ -170,11 +171,28 @@ class Lasting(NamedTuple):
     linked: bytes  # the text of links
 
 
-def lasting(folded: Folded, echo: Echo | None = None) -> Lasting:
-    """`echo`: what repeats the address is left out, too."""
-    text, linked = _steady(folded, echo), folded.linked
-    whole = volatile_text.NODE.join([text, folded.media]) if folded.media else text
-    return Lasting(whole, echo.without(linked) if echo else linked)
+def lasting(folded: Folded) -> Lasting:
+    """With what repeats the address."""
+    text = _steady(folded, None)
+    return Lasting(volatile_text.NODE.join([text, folded.media]) if folded.media else text, folded.linked)
+
+
+def echoless(folded: Folded, echo: Echo, plain: Lasting | None = None) -> Lasting:
+    """Without what repeats the address. `plain`: the same with it, if known: most text repeats nothing."""
+    title, text = echo.without(folded.title), echo.without(folded.text)
+    if text is folded.text:
+        plain = plain or lasting(folded)
+        return plain._replace(whole=title + plain.whole[len(folded.title) :])
+    told = _told(text)
+    if plain is None or not plain.whole.startswith(folded.text, len(folded.title) + 1):
+        told = volatile_text.without_volatile(told)  # what is left of a text without any has none, either
+    parts = [title, told, folded.media] if folded.media else [title, told]
+    return Lasting(volatile_text.NODE.join(parts), _told(echo.without(folded.linked)))
+
+
+def _told(text: bytes) -> bytes:
+    """The pieces of a text that say more than the address."""
+    return _ONLY_ECHO.sub(b"", volatile_text.NODE + text)[1:]
 
 
 def fingerprint(content: Lasting) -> str:

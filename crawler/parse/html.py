@@ -5,7 +5,6 @@ noscript. Not from comments, scripts, templates or forms. Images are read in `im
 decided by `judge`. Pure.
 """
 
-import re
 from dataclasses import dataclass, field
 from typing import Annotated, Final, NamedTuple
 
@@ -13,7 +12,7 @@ from msgspec import Meta, Struct
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
 from crawler.parse import anchors as page_anchors
-from crawler.parse import date_modified, echo, encoding, risk
+from crawler.parse import date_modified, echo, encoding, risk, versions
 from crawler.parse import fingerprint as content
 from crawler.parse import images as shown_images
 from crawler.parse import url as urls
@@ -22,7 +21,6 @@ from crawler.parse.fingerprint import MOST_BLOCKS, MOST_PIECES
 from crawler.parse.refresh import ASCII_WHITESPACE, parse_refresh
 
 MAX_LINKS: Final = 50_000  # distinct links of one page
-MOST_ECHOES: Final = 2_000  # links of one page that are compared with its address
 LONGEST_TITLE: Final = 200  # characters that are kept of a title
 LONGEST_TITLE_READ: Final = 10_000  # and that are looked at
 MAX_CANONICALS: Final = 10  # two different ones are already ignored
@@ -38,7 +36,6 @@ FEW_LINKS: Final = 30  # up to here a page may be a login form or need scripts
 
 _CONTROLS: Final = dict.fromkeys((*range(32), *range(127, 160)))
 _HTML_WITHIN: Final = frozenset({"foreignObject", "desc", "title", "annotation-xml"})  # of SVG and MathML
-_HOST: Final = re.compile(r"(?:https?:)?//(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
 
 Fingerprint = Annotated[str, Meta(max_length=200)]
 
@@ -59,6 +56,7 @@ class ParsedPage(NamedTuple):
     truncated: bool = False  # there were more links or tags than are read
     dates: tuple[str, ...] = ()  # modification dates that the page states
     content: Fingerprint | None = None  # if requested
+    echoless: Fingerprint | None = None  # the same without what repeats the URL, if that is another one
     unordered: Fingerprint | None = None  # ignores the order of the pieces of text
     # Digest of the names of its script files; None: it runs no scripts.
     scripts: Annotated[str, Meta(max_length=40)] | None = None
@@ -138,7 +136,7 @@ def extract(source: PageSource) -> ParsedPage:
     measured |= alone and (password or (page.scripted and not _links_to_another_page(page, url)))
     fingerprinted, in_blocks = Extract.FINGERPRINT in wanted, Extract.BLOCKS in wanted
     if fingerprinted and Extract.SPARING in wanted:
-        fingerprinted = _leads_to_queries(page, url)
+        fingerprinted = versions.leads_to_queries(page, url)
     visible = varying = None
     if fingerprinted or measured or in_blocks:
         has_main = name not in LIKE_ASCII or shown.find(b"main") >= 0
@@ -147,7 +145,7 @@ def extract(source: PageSource) -> ParsedPage:
         if source.ignored:
             content.remove(tree.css(source.ignored))
         visible = varying = content.visible_text(tree, may_have_main=has_main, measured=measured, media=media)
-        if fingerprinted and Extract.ECHOLESS in wanted and (links := _links_that_vary(tree, source)):
+        if fingerprinted and (links := versions.links_that_vary(tree, page, source)):
             content.remove(links)
             varying = content.visible_text(tree, may_have_main=has_main, media=media)
     del tree, reading  # the tree takes ten times the memory of the page
@@ -155,46 +153,9 @@ def extract(source: PageSource) -> ParsedPage:
         page = page._replace(password=password, length=visible.length)
     if visible and in_blocks:
         page = page._replace(blocks=content.blocks(content.fold(visible), echo.Echo(url)))
-    return _fingerprinted(page, visible, varying, source) if visible and varying and fingerprinted else page
-
-
-def _fingerprinted(
-    page: ParsedPage, visible: content.VisibleText, varying: content.VisibleText, source: PageSource
-) -> ParsedPage:
-    """The page with its fingerprints. Only a page that links to queries can be a list with several sort
-    orders; of a page that shows nothing, only the bytes tell what it is. `varying`: without the links to
-    variations of its address.
-    """
-    folded = content.fold(visible)
-    lasting = content.lasting(folded)
-    ordered = plain = content.fingerprint(lasting)
-    unordered: str | None = ordered
-    if not (visible.text or visible.media):
-        unordered = None
-    elif _leads_to_queries(page, source.url):
-        unordered = content.unordered(visible)
-    if Extract.ECHOLESS in source.wanted:
-        is_calendar = Extract.CALENDAR in source.wanted
-        own = echo.Echo(source.url, calendar=is_calendar)
-        lasting = content.lasting(folded if varying is visible else content.fold(varying), own)
-        ordered = content.fingerprint(lasting)
-        if unordered and content.is_in_order(unordered, plain) and not is_calendar:
-            unordered = ordered
-    pieces = content.pieces(lasting) if source.known not in {"", ordered} else ()
-    return page._replace(content=ordered, unordered=unordered, pieces=pieces)
-
-
-def _links_that_vary(tree: LexborHTMLParser, source: PageSource) -> list[LexborNode]:
-    """Links to variations of the address of their page, whose text only spells it."""
-    nodes = tree.css("a[href]")[:MOST_ECHOES]
-    hrefs = [(node.attributes["href"] or "").partition("#")[0] for node in nodes]
-    beside = () if Extract.CALENDAR in source.wanted else echo.only_beside(source.url, source.body)
-    found = echo.variations(source.url, set(hrefs), beside)
-    return [
-        node
-        for node, href in zip(nodes, hrefs, strict=True)
-        if href in found and echo.only_spells(node.text(), found[href])
-    ]
+    if visible and varying and fingerprinted:
+        page = versions.versioned(page, visible, varying, source)
+    return page
 
 
 def _title(tree: LexborHTMLParser) -> str | None:
@@ -211,19 +172,6 @@ def shown_title(title: str) -> str | None:
     if not folded.isprintable():
         folded = folded.translate(_CONTROLS).encode("utf-8", "replace").decode()
     return folded[:LONGEST_TITLE].strip() or None
-
-
-def _leads_to_queries(page: ParsedPage, url: str) -> bool:
-    """Whether the page has a query or links to one on its own host: a list links to its sort orders."""
-    own = urls.host(url).removeprefix("www.")
-    queries = [href for href in (*page.followed, *page.avoided) if "?" in href]
-    return "?" in url or any(_host_of(href, own) == own for href in queries)
-
-
-def _host_of(href: str, own: str) -> str:
-    """The host that a link names as it is written; `own` if it names none."""
-    found = _HOST.match(href)
-    return found[1].lower().removeprefix("www.") if found else own
 
 
 def _links_to_another_page(page: ParsedPage, url: str) -> bool:

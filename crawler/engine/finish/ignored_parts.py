@@ -33,34 +33,42 @@ async def unlist(pages: Record, answers: SiteAnswers, starts: Sequence[Url]) -> 
         await pages.withdraw(urls, Why.DUPLICATE, base)
 
 
-def _pairs(pages: Iterable[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> Iterator[Pair]:
+def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> Iterator[Pair]:
     """Pages that may be the same: with the same content, or with an echo of their address in it."""
-    groups = defaultdict[tuple[str, str], list[Url]](list)
-    for page in pages:
-        groups[page.origin, page.content].append(page.url)
-    alike = defaultdict[tuple[str | None, str], list[Url]](list)
+    groups, alike = _groups(pages), defaultdict[tuple[str | None, str], list[Url]](list)
     for page in pages:
         for shape in ignored_parts.without_a_folder(page.url):
             alike[page.title, shape].append(page.url)
     for page in pages:
-        group = groups[page.origin, page.content]
-        if len(group) == 1 and not is_suspicious(page.url):
-            # What repeats its address was left out of the others only.
-            near = (alike[page.title, shape] for shape in ignored_parts.without_a_folder(page.url))
-            others = {min(urls, key=lambda url: (len(url), url)) for urls in near if len(urls) > 1}
-            without = ignored_parts.without_a_part(page.url)
-            others |= {url for url in without if url in known and known[url].title == page.title}
-            for other in sorted(others)[:MOST_BASES]:
-                yield from ignored_parts.pairs(page.url, other)
-            continue
+        is_echoless = is_suspicious(page.url)
         shorter = [known[base] for base in ignored_parts.without_a_part(page.url) if base in known]
-        bases = [base.url for base in shorter if base.content == page.content][:1]
-        if not bases and len(group) > 1:
-            bases.append(min(group, key=lambda url: (len(url), url)))
-        if is_suspicious(page.url):
-            bases += [base.url for base in shorter if base.title == page.title][:MOST_BASES]
+        bases = [base.url for base in shorter if base.is_like(page)][:1]
+        if not bases and (first := min(groups[page.origin, page.content], key=_rank)) != page.url:
+            bases.append(first)
+        if not bases or is_echoless:
+            # What repeats its address may have been left out of one of them only.
+            titled = [base.url for base in shorter if base.title == page.title]
+            if not is_echoless:
+                near = (alike[page.title, shape] for shape in ignored_parts.without_a_folder(page.url))
+                titled = sorted({*titled, *(min(urls, key=_rank) for urls in near if len(urls) > 1)})
+            bases += titled[:MOST_BASES]
         for base in dict.fromkeys(bases):
             yield from ignored_parts.pairs(page.url, base)
+
+
+def _groups(pages: Iterable[RepeatedPage]) -> Mapping[tuple[str, str], Sequence[Url]]:
+    """The pages by origin and content; with it also those that have it but for what repeats their address."""
+    found = defaultdict[tuple[str, str], list[Url]](list)
+    for page in pages:
+        found[page.origin, page.content].append(page.url)
+    for page in pages:
+        if page.echoless and (page.origin, page.echoless) in found:
+            found[page.origin, page.echoless].append(page.url)
+    return found
+
+
+def _rank(url: Url) -> tuple[int, Url]:
+    return len(url), url
 
 
 async def _same(
@@ -76,7 +84,7 @@ async def _same(
         for pair in left if 4 * len(ignored) >= 3 * len(asked) else ignored:
             bases[pair.base].append(pair)
         for base, some in bases.items():
-            unlike = [pair for pair in some if known[pair.url].content != known[base].content]
+            unlike = [pair for pair in some if not known[pair.url].is_like(known[base])]
             shown = await answers.read(base, [pair.url for pair in unlike]) if unlike else ()
             other = {
                 pair.url

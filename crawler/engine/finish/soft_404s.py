@@ -99,5 +99,5 @@ async def unlist_empty_days(pages: Record, answers: SiteAnswers) -> None:
 
 
 def _versions(facts: Facts) -> Iterator[str | None]:
-    """What is compared of a page: its content, and its bytes."""
-    yield from (facts.content, f"{fingerprint.BYTES}{facts.digest}")
+    """What is compared of a page: its content, with and without what repeats its address, and its bytes."""
+    yield from (facts.content, facts.echoless, f"{fingerprint.BYTES}{facts.digest}")

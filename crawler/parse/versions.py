@@ -1,0 +1,85 @@
+"""Which fingerprints a page has: of its content, with and without what repeats its address, and in any order.
+
+What is compared is made in `fingerprint`, what repeats an address found in `echo`; `html` reads the page. A
+page is the same under whatever address it is read: so both fingerprints are made of every page that has one,
+and they are equal where nothing repeats the address. Pure.
+"""
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from crawler.parse import echo
+from crawler.parse import fingerprint as content
+from crawler.parse import url as urls
+from crawler.parse.extract import Extract
+from crawler.parse.refresh import ASCII_WHITESPACE
+
+if TYPE_CHECKING:
+    from crawler.parse.html import PageSource, ParsedPage
+
+MOST_ECHOES: Final = 2_000  # links of one page that are compared with its address
+
+_HOST: Final = re.compile(r"(?:https?:)?//(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
+
+
+def versioned(
+    page: "ParsedPage", visible: content.VisibleText, varying: content.VisibleText, source: "PageSource"
+) -> "ParsedPage":
+    """The page with its fingerprints. Only a page that links to queries can be a list with several sort
+    orders; of a page that shows nothing, only the bytes tell what it is. `varying`: without the links to
+    variations of its address.
+    """
+    folded = content.fold(visible)
+    lasting = content.lasting(folded)
+    ordered = plain = content.fingerprint(lasting)
+    is_calendar = Extract.CALENDAR in source.wanted
+    own = echo.Echo(source.url, calendar=is_calendar)
+    if varying is visible:
+        told = content.echoless(folded, own, lasting)
+    else:
+        told = content.echoless(content.fold(varying), own)
+    echoless = plain if told == lasting else content.fingerprint(told)
+    unordered: str | None = ordered
+    if not (visible.text or visible.media):
+        unordered = None
+    elif leads_to_queries(page, source.url):
+        unordered = content.unordered(visible)
+    if Extract.ECHOLESS in source.wanted:
+        lasting, ordered = told, echoless
+        if unordered and content.is_in_order(unordered, plain) and not is_calendar:
+            unordered = ordered
+    pieces = content.pieces(lasting) if source.known not in {"", ordered} else ()
+    return page._replace(
+        content=ordered,
+        echoless=echoless if echoless != ordered else None,
+        unordered=unordered,
+        pieces=pieces,
+    )
+
+
+def links_that_vary(tree: LexborHTMLParser, page: "ParsedPage", source: "PageSource") -> list[LexborNode]:
+    """Links to variations of the address of their page, whose text only spells it."""
+    beside = () if Extract.CALENDAR in source.wanted else echo.only_beside(source.url, source.body)
+    found = echo.variations(source.url, (*page.followed, *page.avoided), beside)
+    nodes = tree.css("a[href]")[:MOST_ECHOES] if found else []
+    hrefs = ((node.attributes["href"] or "").strip(ASCII_WHITESPACE).partition("#")[0] for node in nodes)
+    return [
+        node
+        for node, href in zip(nodes, hrefs, strict=True)
+        if href in found and echo.only_spells(node.text(), found[href])
+    ]
+
+
+def leads_to_queries(page: "ParsedPage", url: str) -> bool:
+    """Whether the page has a query or links to one on its own host: a list links to its sort orders."""
+    own = urls.host(url).removeprefix("www.")
+    queries = [href for href in (*page.followed, *page.avoided) if "?" in href]
+    return "?" in url or any(_host_of(href, own) == own for href in queries)
+
+
+def _host_of(href: str, own: str) -> str:
+    """The host that a link names as it is written; `own` if it names none."""
+    found = _HOST.match(href)
+    return found[1].lower().removeprefix("www.") if found else own
