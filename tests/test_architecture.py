@@ -44,7 +44,7 @@ BUDGETS = {
     "fetch": 3815,
     "frontier": 8584,
     "sitemap": 5010,
-    "engine": 3226,
+    "engine": 3274,
     "workers": 1450,
     "app": 5776,
     "cli": 5733,

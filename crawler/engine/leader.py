@@ -164,7 +164,8 @@ class Leader:
         lists_once = site.judge.applies("duplicate")
         if lists_once:
             await self.frontier.unlist_duplicates()
-        answers = await soft_404s.answers_of(self.frontier, site.judge, starts, site.fetch)
+        render = site.render if site.judge.renders else None
+        answers = await soft_404s.answers_of(self.frontier, site.judge, starts, site.fetch, render)
         if not site.candidates.traps.allows("soft-404"):
             await soft_404s.unlist(self.frontier, site.candidates.traps, starts, answers)
             await soft_404s.unlist_empty_days(self.frontier, answers.fresh())

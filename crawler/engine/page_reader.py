@@ -40,9 +40,8 @@ class PageReader(Struct, frozen=True):
         if not (await self.access.permit(url)).allowed:
             return None
         reply: Reply = await self.access.fetch(Request(url, wants_body=self.judge.wants_body))
-        if rendering and isinstance(reply, Response) and self._markup(url, reply):
-            shell = replace(reply, rendering=rendering._replace(after=None))
-            reply = await self.access.fetch(Request(url, shell=shell))
+        if rendering and self.judge.renders and isinstance(reply, Response) and self._markup(url, reply):
+            reply = await self.access.render(url, reply, rendering._replace(after=None))
         markup = self._markup(url, reply)
         return await self._page(replace(markup, wanted=frozenset(wanted))) if markup else None
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from crawler.model.reasons import Cause, Why
+from crawler.model.rendering import Rendering
 from crawler.model.reply import Broken, Reply, Response
 from crawler.model.robots import Permit, RobotsFile
 from crawler.model.visit import Lease
@@ -71,6 +72,10 @@ class Access:
         site = origin(request.url)
         await self.politeness(site, await self.hosts.slot(site))
         return await self.fetcher.fetch(request)
+
+    async def render(self, url: Url, shell: Response, rendering: Rendering) -> Reply:
+        """What the scripts make of a response to such a request. Theirs have slots of their own."""
+        return await self.fetcher.fetch(Request(url, shell=replace(shell, rendering=rendering)))
 
     async def _recalled(self, site: str) -> bool:
         file = await self.hosts.robots(site)

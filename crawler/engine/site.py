@@ -12,13 +12,14 @@ from crawler.engine.missing_pages import MissingPages
 from crawler.engine.robots import Access
 from crawler.engine.scripted_pages import ScriptedSite
 from crawler.engine.start_urls import StartUrls
-from crawler.model.reply import Reply
+from crawler.model.rendering import Needs, Rendering
+from crawler.model.reply import Reply, Response
 from crawler.model.visit import Visit
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, Request
 from crawler.rules.candidates import Candidates
-from crawler.rules.judge import Judge
+from crawler.rules.judge import PAGE_STATUSES, Judge
 
 
 @dataclass(eq=False, repr=False)
@@ -54,6 +55,13 @@ class CrawledSite:
         if not (await self.access.permit(url)).allowed:
             return None
         return await self.access.fetch(Request(url, wants_body=self.judge.wants_body))
+
+    async def render(self, url: Url) -> Reply | None:
+        """The same, as its scripts make it."""
+        reply = await self.fetch(url)
+        if not isinstance(reply, Response) or reply.status not in PAGE_STATUSES:
+            return reply
+        return await self.access.render(url, reply, Rendering(Needs.PATTERN))
 
     async def on_site(self, urls: Sequence[Url]) -> Sequence[Url]:
         """The URLs that are on a host of the site, in any folder."""

@@ -86,6 +86,11 @@ class Judge:
         return self._rules.date_sources
 
     @property
+    def renders(self) -> bool:
+        """Whether pages are rendered."""
+        return self._rules.render != "off"
+
+    @property
     def renders_samples(self) -> bool:
         """Whether which pages are rendered depends on samples."""
         return self._rules.render == "auto"

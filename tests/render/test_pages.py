@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from crawler.model.outcome import code
 from crawler.model.rendering import Needs, Rendering, Skipped
 from crawler.model.rows import UrlRecord
 from crawler.parse.url import Url
+from crawler.ports import reads
 from tests.render.crawls import crawled, links, settings, shell
 from tests.waiting import until
 
@@ -456,3 +457,66 @@ async def test_browser_with_too_much_memory_is_killed_with_children() -> None:
         await browser.watch()
     assert process.wait() == -signal.SIGKILL
     assert not browser.is_fit
+
+
+class Fallback(dict[str, Callable[[Any], Any]]):
+    """Answers of a server that shows its application at any address."""
+
+    def get(self, path: str, default: Any = None) -> Any:
+        return super().get(path, super().get("/", default))
+
+
+# Its scripts decide what an address shows: two pages, and the same for all others.
+ROUTES = r"""
+const path = location.pathname;
+const known = {
+    "/": "Home of the lamps <a href=/about>about</a> <a href=/lost/list>lost</a>",
+    "/about": "About us: we have sold lamps since 1890, and still do <a href=/>home</a>",
+    "/lost/list": [...Array(10).keys()].map((n) => `<a href=/lost/page-${n}>page ${n}</a>`).join(" "),
+};
+document.querySelector("#app").innerHTML = known[path] || "<h1>Oh no</h1><p>There is no such page. <a href=/>Home</a></p>";
+"""
+
+
+@in_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "always"])
+async def test_pages_that_scripts_do_not_know_are_not_listed(mode: str, tmp_path: Path) -> None:
+    site = Site()
+    shell(site, "/", ROUTES)
+    site.raw("/robots.txt", status=404)
+    site.answers = Fallback(site.answers)
+    with site.serve() as origin:
+        found = await crawled(settings(origin, tmp_path, mode))
+    outcomes = {path: outcome(found, path) for path in found}
+    assert {path for path, code in outcomes.items() if code == "listed"} == {"/", "/about", "/lost/list"}
+    assert [code for path, code in outcomes.items() if "page-" in path] == 10 * ["unlisted:soft-404"]
+
+
+@in_browser
+@pytest.mark.slow
+async def test_pages_whose_content_was_refused_stay_listed(tmp_path: Path) -> None:
+    site = Site()
+    shell(site, "/", ROUTES.replace("const path", "fetch('/api/page').catch(() => {}); const path"))
+    site.robots("User-agent: *\nDisallow: /api/")
+    site.answers = Fallback(site.answers)
+    with site.serve() as origin:
+        found = await crawled(settings(origin, tmp_path))
+    assert {outcome(found, path) for path in found} == {"listed"}
+
+
+@in_browser
+@pytest.mark.slow
+async def test_what_rendered_links_say_is_read_in_the_browser(tmp_path: Path) -> None:
+    site = Site()
+    shell(site, "/", "document.querySelector('#app').innerHTML = '<nav><a href=/gone>Gone</a></nav>'")
+    with site.serve() as origin:
+        async with open_job(settings(origin, tmp_path)) as job:
+            await job.crawl()
+            assert await job.read_link_texts() == 1
+            page, target = [
+                await job.frontier.read(reads.NumberOf(Url(origin + path))) for path in ("/", "/gone")
+            ]
+            known = await job.frontier.read(reads.AnchorsOf([page]))
+    row = known[page, target]
+    assert (row.text, row.landmark) == ("Gone", "nav")

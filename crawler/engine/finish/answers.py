@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from crawler.model.facts import Facts
 from crawler.model.reply import Reply
 from crawler.model.visit import Lease, Visit
 from crawler.parse import fingerprint
@@ -15,16 +16,30 @@ from crawler.rules import soft_404
 from crawler.rules.judge import Judge
 
 PROBES: Final = 200  # nonexistent pages requested for each of the rules, at most
+RENDERED: Final = 40  # the same in the browser, which takes a second for each
 
 Ask = Callable[[Url], Awaitable[Reply | None]]
 
 
 class SiteAnswers:
-    """The contents of pages that are asked for. What needs scripts shows nothing."""
+    """The contents of pages that are asked for. What needs scripts shows nothing, unless they are run."""
 
-    def __init__(self, judge: Judge, ask: Ask, shells: Collection[str | None], most: int = PROBES) -> None:
-        """`most`: pages that are asked for by `to`. `shells`: contents of pages that need scripts."""
+    def __init__(
+        self,
+        judge: Judge,
+        ask: Ask,
+        shells: Collection[str | None],
+        most: int = PROBES,
+        render: Ask | None = None,
+    ) -> None:
+        """`most`: pages that are asked for by `to`. `shells`: contents of pages that need scripts.
+
+        `render`: asks in the browser.
+        """
         self._judge, self._ask, self._shells, self._most = judge, ask, frozenset(shells), most
+        self._render = render
+        # What is asked where pages were rendered.
+        self._in_browser = SiteAnswers(judge, render, shells, min(most, RENDERED)) if render else self
         self._known: dict[Url, frozenset[str]] = {}
         self._links: dict[Url, frozenset[Url]] = {}
 
@@ -36,6 +51,14 @@ class SiteAnswers:
             self._links[url] = _links(self._judge, url, reply) if found and reply else frozenset()
         return self._known[url]
 
+    def like(self, facts: Facts | None) -> "SiteAnswers":
+        """The answers to be compared with a page: in the browser if it was rendered.
+
+        Not if requests of its scripts were refused: where these had the content, all pages look like nothing.
+        """
+        seen = facts.rendering if facts else None
+        return self._in_browser if seen and seen.after and not seen.refused else self
+
     async def at(self, place: soft_404.Place) -> frozenset[str]:
         """What both nonexistent pages of a place show."""
         one, other = place.asked
@@ -44,7 +67,7 @@ class SiteAnswers:
 
     def fresh(self, most: int = PROBES) -> "SiteAnswers":
         """The same for another rule, which may ask `most`."""
-        return SiteAnswers(self._judge, self._ask, self._shells, most)
+        return SiteAnswers(self._judge, self._ask, self._shells, most, self._render)
 
     async def read(self, page: Url, as_if_at: Sequence[Url]) -> Sequence[frozenset[str]]:
         """What a page shows, as if it were at each of some URLs: without what repeats that."""

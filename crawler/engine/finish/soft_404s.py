@@ -22,12 +22,14 @@ MOST_READ: Final = 40  # pages of a list that are read again
 DAYS: Final = 5  # of a calendar that are asked, unless one of them is empty
 
 
-async def answers_of(pages: Record, judge: Judge, starts: Sequence[Url], ask: Ask) -> SiteAnswers:
+async def answers_of(
+    pages: Record, judge: Judge, starts: Sequence[Url], ask: Ask, render: Ask | None = None
+) -> SiteAnswers:
     """What the site will answer. If a start page needs scripts to show anything, others may, too."""
     records = [await pages.read(reads.RecordOf(url)) for url in starts]
     home = [record.facts for record in records if record and record.facts]
     shells = {version for it in home if it.obstacle is Obstacle.SHELL for version in _versions(it)}
-    return SiteAnswers(judge, ask, shells)
+    return SiteAnswers(judge, ask, shells, render=render)
 
 
 async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: SiteAnswers) -> None:
@@ -35,13 +37,18 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
 
     A nonexistent page is requested only where several pages have the same content: of the origin, of the
     folder of each, or of its query. The page that the site shows in place of what is missing stays: a
-    start page, that of the folder, that without a query. Nothing that needs scripts is unlisted.
+    start page, that of the folder, that without a query. Where pages were rendered, so is the answer;
+    otherwise nothing that needs scripts is unlisted.
     """
-    lists = list[tuple[soft_404.Place, Url, frozenset[str]]]()
+    lists = list[tuple[SiteAnswers, soft_404.Place, Url, frozenset[str]]]()
+    plain = answers
     for group in await pages.read(reads.SameContentGroups(SOFT_404_PAGES)):
         done = list[str]()
         for example, place in soft_404.places_of(await pages.read(reads.PagesWithContent(group))):
-            same = frozenset() if example.startswith(tuple(done)) else await answers.at(place)
+            if example.startswith(tuple(done)):
+                continue
+            answers = plain.like(await _facts(pages, example))
+            same = await answers.at(place)
             if group.content not in same:
                 continue
             done.append(place.prefix)
@@ -55,14 +62,14 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
                 # The last page of a list, shown for any higher number: once.
                 why, detail = Why.DUPLICATE, example
                 spared.append(example)
-                lists.append((place, example, same))
+                lists.append((answers, place, example, same))
             else:
                 traps.report("soft-404", f"{group.count:,} pages of {group.origin}", example)
             for content in same:
                 found = WithContent(group.origin, content, place.prefix, tuple(spared))
                 await pages.withdraw(found, why, detail)
     for found_list in lists:
-        await _keep_first(pages, answers, *found_list)
+        await _keep_first(pages, *found_list)
 
 
 async def _keep_first(
@@ -90,12 +97,19 @@ async def unlist_empty_days(pages: Record, answers: SiteAnswers) -> None:
         empty = 0
         for number, url in enumerate(urls):
             later = soft_404.centuries_later(url)
-            if later is None or (number >= DAYS and not empty) or not (shown := await answers.to(later)):
+            if later is None or (number >= DAYS and not empty):
                 break
-            record = await pages.read(reads.RecordOf(url))
-            if record and record.facts and not shown.isdisjoint(_versions(record.facts)):
+            facts = await _facts(pages, url)
+            if not (shown := await answers.like(facts).to(later)):
+                break
+            if facts and not shown.isdisjoint(_versions(facts)):
                 empty += 1
                 await pages.withdraw([url], Why.SOFT_404, later)
+
+
+async def _facts(pages: Record, url: Url) -> Facts | None:
+    record = await pages.read(reads.RecordOf(url))
+    return record.facts if record else None
 
 
 def _versions(facts: Facts) -> Iterator[str | None]:
