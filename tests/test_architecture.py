@@ -46,7 +46,7 @@ BUDGETS = {
     "sitemap": 5010,
     "engine": 3274,
     "workers": 1450,
-    "app": 5776,
+    "app": 5786,
     "cli": 5733,
     "testing": 60,
 }

@@ -1,8 +1,9 @@
 """Finds out what links say that have a finding, and where on their page they stand: it reads pages again.
 
 To keep the text of every link would cost more than a crawl may. So a few pages are chosen once the findings
-are known: of each target the first that link to it, those with most targets first. What was read stays until
-the content of the page changes. Nothing here changes what is listed.
+are known: of each target the first that link to it, those that tell of most links first, so that what
+strangers post comes after the template. What was read stays until the content of the page changes. Nothing
+here changes what is listed.
 """
 
 import logging
@@ -71,6 +72,13 @@ async def read_link_texts(
     return await texts()
 
 
+class _Broken(NamedTuple):
+    """A target of links with a finding."""
+
+    links: int  # pages that link to it
+    pages: Sequence[int]  # the first of these
+
+
 class _Due(NamedTuple):
     """A page that is to be read, and its targets with findings."""
 
@@ -113,20 +121,20 @@ class LinkTexts(NamedTuple):
                     tasks.start_soon(look, one)
         return answers[True]
 
-    async def _broken(self) -> Mapping[int, Sequence[int]]:
-        """The URLs with such a finding, and the first pages that link to each."""
+    async def _broken(self) -> Mapping[int, _Broken]:
+        """The URLs with such a finding."""
         rows, findings = self.frontier, self.findings
         await reports.read_few(rows, findings, KINDS)
         if not findings.has(KINDS):
             return {}
         return {
-            page.id: found.sources[:EXAMPLES]
+            page.id: _Broken(found.links, found.sources[:EXAMPLES])
             async for page in reports.each(rows.stream(reads.Suspects()))
             for found in findings.found(page)
             if found.code in CODES and found.links
         }
 
-    async def _due(self, broken: Mapping[int, Sequence[int]]) -> AsyncIterator[_Due]:
+    async def _due(self, broken: Mapping[int, _Broken]) -> AsyncIterator[_Due]:
         """The pages to read: those of which something is not known yet."""
         left, rows = self.most, self.frontier
         pages = await self._chosen(broken)
@@ -144,15 +152,17 @@ class LinkTexts(NamedTuple):
                 left -= 1
                 yield _Due(page, targets)
 
-    async def _chosen(self, broken: Mapping[int, Sequence[int]]) -> Sequence[int]:
-        """The first page of each target, then the second, and so on; those of most targets first."""
-        every = sorted({page for pages in broken.values() for page in pages})
+    async def _chosen(self, broken: Mapping[int, _Broken]) -> Sequence[int]:
+        """The first page of each target, then the second, and so on; those that tell of most links first."""
+        every = sorted({page for one in broken.values() for page in one.pages})
         names = await reports.names_of(self.frontier, every)
         chosen = dict[int, None]()
         for place in range(EXAMPLES):
-            tally = Counter(pages[place] for pages in broken.values() if len(pages) > place)
-            known = [number for number in tally if number in names]
-            chosen |= dict.fromkeys(sorted(known, key=lambda page: (-tally[page], names[page])))
+            links = Counter[int]()
+            for one in broken.values():
+                if len(one.pages) > place and one.pages[place] in names:
+                    links[one.pages[place]] += one.links
+            chosen |= dict.fromkeys(sorted(links, key=lambda page: (-links[page], names[page])))
         return list(chosen)[:MOST_CHOSEN]
 
     async def _anchors(self, due: _Due, page: ParsedPage) -> Sequence[AnchorRow]:

@@ -146,3 +146,11 @@ def test_page_that_may_stall_the_parser_is_read_in_a_child(site: Site) -> None:
     site.home.put("/p3", page("p3", f'<p><a href="/lost">Lost</a>{deep}'))
     assert site.crawl()[0] == 0
     assert site.links()["/p3", "/lost"] == ("Lost", "main")
+
+
+def test_links_of_a_stranger_do_not_hide_those_of_the_template(site: Site) -> None:
+    posted = "".join(f'<a href="/nothing-{number}">x</a>' for number in range(5))
+    for name in ("p1", "p2"):
+        site.home.put(f"/{name}", page(name, posted.replace("nothing", f"nothing-{name}")))
+    assert site.crawl("--link-pages", "1")[0] == 0
+    assert site.links()["/", "/imprint"] == ("Our imprint", "footer")
