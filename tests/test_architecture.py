@@ -46,8 +46,8 @@ BUDGETS = {
     "sitemap": 5010,
     "engine": 3274,
     "workers": 1450,
-    "app": 5786,
-    "cli": 5733,
+    "app": 5794,
+    "cli": 5752,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

@@ -36,6 +36,12 @@ class FindingRow(NamedTuple):
 
 async def finding_rows(rows: Reads, known: Known, only: Collection[Code] = ()) -> AsyncIterator[FindingRow]:
     """All findings, or those with a code of `only`; of a group, all its pages."""
+    counted = [one for one in await reports.count_findings(rows, known) if not only or one.code in only]
+    if all(one.items for one in counted):  # about the site, not about pages: none of them has to be read
+        for one in counted:
+            for item in one.items:
+                yield FindingRow(one.code, item)
+        return
     findings, order = await reports.findings_of(rows, known), FindingOrder()
     async for page in reports.each(rows.stream(reads.Pages())):
         for found in findings.found(page):

@@ -145,8 +145,9 @@ async def _read(rows: Reads, findings: Findings, add_page: Callable[[PageRow], N
     async for page in each(rows.stream(reads.Pages())):
         add_page(page)
     findings.close()
-    async for edges in each(rows.stream(reads.Edges())):
-        findings.link(edges)
+    if findings.needs_links:
+        async for edges in each(rows.stream(reads.Edges())):
+            findings.link(edges)
     for feature in FEATURES:
         async for reading, faults in feature.faults(rows):
             findings.faults.setdefault(reading.id, []).extend(faults)

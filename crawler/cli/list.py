@@ -5,7 +5,7 @@ URLs are evaluated in an earlier pass, into a few bytes per URL.
 """
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -39,7 +39,8 @@ from crawler.settings.sections import Settings
 
 Row = Sequence[Any]
 
-BATCH: Final = 2_000  # rows whose URLs are looked up together
+BATCH: Final = 10_000  # links whose targets are looked up together
+REMEMBERED: Final = 100_000  # targets
 ALIGNED: Final = 200  # rows that determine the column widths of the text form
 WIDEST: Final = 60  # characters of a column that is not the last
 LONGEST: Final = 2_100  # characters of a cell
@@ -247,20 +248,23 @@ async def _links(rows: Frontier, settings: Settings, known: Known, links: LinkFi
     target = await _known_url(rows, settings, links.to, "--to") if links.to else None
     number = await rows.read(reads.NumberOf(target)) if target else 0
     page = await _known_url(rows, settings, links.from_, "--from") if links.from_ else None
-    batch: list[tuple[EdgeRow, int, str]] = []
+    targets = _Targets(rows)
     async for chunk in rows.stream(reads.Edges(page, f"{page} ") if page else reads.Edges()):
-        for edges in chunk:
-            for kind, to in _of(edges, all_kinds=links.all_kinds):
-                if number and abs(to) != number:
-                    continue
-                if wanted is None or (abs(to) < len(wanted) and wanted[abs(to)]):
-                    batch.append((edges, to, kind))
-                if len(batch) >= BATCH:
-                    async for row in _resolved(rows, batch):
-                        yield row
-                    batch = []
-    async for row in _resolved(rows, batch):
-        yield row
+        found = [
+            (edges, to, kind) for edges in chunk for kind, to in _of(edges, all_kinds=links.all_kinds)
+            if (not number or abs(to) == number)
+            and (wanted is None or (abs(to) < len(wanted) and wanted[abs(to)]))
+        ]  # fmt: skip
+        for place in range(0, len(found), BATCH):
+            batch = found[place : place + BATCH]
+            leads = await targets.of({abs(to) for _, to, _ in batch})
+            anchors = await reports.anchors_of(rows, list(dict.fromkeys(source.id for source, _, _ in batch)))
+            for source, to, kind in batch:
+                if found_row := leads.get(abs(to)):
+                    url, *answer = found_row
+                    said = anchors.get((source.id, abs(to))) if kind == "link" else None
+                    words = (said.text or None, said.landmark or None) if said else (None, None)
+                    yield source.url, url, kind, to < 0, *answer, *words
 
 
 async def _known_url(rows: Frontier, settings: Settings, text: str, flag: str) -> Url:
@@ -291,18 +295,27 @@ def _of(edges: EdgeRow, *, all_kinds: bool) -> Iterable[tuple[str, int]]:
         )
 
 
-async def _resolved(rows: Reads, batch: Sequence[tuple[EdgeRow, int, str]]) -> AsyncIterator[Row]:
-    targets = await rows.read(reads.PagesOf(sorted({abs(to) for _, to, _ in batch})))
-    ends = await _ends(rows, targets)
-    anchors = await reports.anchors_of(rows, list(dict.fromkeys(page.id for page, _, _ in batch)))
-    for source, to, kind in batch:
-        if page := targets.get(abs(to)):
-            answer = page.outcome or "open", _status(page), _external(page)
-            end = ends.get(page.id)
-            final = (end.url, _status(end)) if end else (None, None)
-            said = anchors.get((source.id, page.id)) if kind == "link" else None
-            words = (said.text or None, said.landmark or None) if said else (None, None)
-            yield source.url, page.url, kind, to < 0, *answer, *final, *words
+class _Targets:
+    """What links lead to, by id, of which some are remembered: many pages link to the same."""
+
+    def __init__(self, rows: Reads) -> None:
+        self._rows, self._known = rows, dict[int, Row]()
+
+    async def of(self, ids: Collection[int]) -> Mapping[int, Row]:
+        """The values of `LINK` that are those of the target; of these ids, and of others."""
+        missing = [number for number in ids if number not in self._known]
+        if len(self._known) + len(missing) > REMEMBERED:
+            self._known, missing = {}, list(ids)
+        if missing:
+            pages = await self._rows.read(reads.PagesOf(sorted(missing)))
+            ends = await _ends(self._rows, pages)
+            self._known |= {number: _answer(page, ends.get(number)) for number, page in pages.items()}
+        return self._known
+
+
+def _answer(page: PageRow, end: PageRow | None) -> Row:
+    final = (end.url, _status(end)) if end else (None, None)
+    return page.url, page.outcome or "open", _status(page), _external(page), *final
 
 
 async def _ends(rows: Reads, pages: Mapping[int, PageRow]) -> Mapping[int, PageRow]:
@@ -389,9 +402,11 @@ async def _write_rows(
     printed = Rows(form, columns)
     async for row in rows:
         cells = [row[place] for place in places]
-        if form != "csv":  # whose cells are masked when they are written
+        if form == "csv":  # whose cells are masked when they are written
+            printed.add_cells(cells)
+        else:
             cells = [masked(cell) if isinstance(cell, str) else cell for cell in cells]
-        printed.add(dict(zip(columns, cells, strict=True)))
+            printed.add(dict(zip(columns, cells, strict=True)))
     printed.end()
 
 

@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,12 +77,16 @@ class Rows:
     def add(self, row: Mapping[str, Any]) -> None:
         """Prints one object. As a row it has the fields alone."""
         if self._form == "csv":
-            sys.stdout.write(as_csv.line([row.get(field) for field in self._fields]))
+            self.add_cells([row.get(field) for field in self._fields])
         elif self._is_document:
             sys.stdout.write(f"{self._opening}\n{json.dumps(row)}")
             self._opening = ","
         else:
             sys.stdout.write(f"{json.dumps(row)}\n")
+
+    def add_cells(self, cells: Sequence[Any]) -> None:
+        """Prints a row of the table."""
+        sys.stdout.write(as_csv.line(cells))
 
     def end(self, **more: Any) -> None:
         """Closes the document; `more` is an object of its own as lines, and not part of a table."""

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from crawler.app import report as reports
 from crawler.cli import list as lists
 from crawler.cli.demo.site import Site
 from tests.cli.conftest import Run
 
 QUICK = ("--rate", "0", "--retries", "0", "-q", "--no-rule", "duplicate")
+DATE = "Sat, 01 Mar 2025 10:00:00 GMT"
 TWINS = [f"/twin/{number:02}" for number in range(12)]
 
 
@@ -74,3 +76,28 @@ def test_a_list_on_a_terminal_has_a_header(run: Run, monkeypatch: pytest.MonkeyP
     assert [line.split() for line in lines] == [line.split("\t") for line in plain]
     assert lines[0].index("http") == header.index("url")
     assert run("list", "pages", "--only", "failed:tls")[1] == "", "no header without rows"
+
+
+def test_findings_about_the_site_need_no_pages(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site()
+    pages = [f"/{number:02}" for number in range(12)]
+    site.page("/", links=pages, lastmod=DATE)
+    for path in pages:
+        site.page(path, title=path, text=path, lastmod=DATE)
+    with site.serve() as origin:
+        run("crawl", origin, *QUICK, "--publish-base", "https://example.com")
+        report = json.loads(run("report", origin, "--format", "json")[1])
+        monkeypatch.setattr(reports, "findings_of", None)
+        rows = [(row["code"], row["url"]) for row in rows_of(run, "findings")]
+    expected = [(one["code"], item["url"]) for one in report["findings"] for item in one["items"]]
+    assert rows == expected
+    assert rows
+
+
+@pytest.mark.usefixtures("site")
+def test_links_are_the_same_if_few_targets_are_remembered(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = rows_of(run, "links", "--all-kinds")
+    assert {row["kind"] for row in rows} == {"link", "redirect"}
+    monkeypatch.setattr(lists, "BATCH", 5)
+    monkeypatch.setattr(lists, "REMEMBERED", 3)
+    assert rows_of(run, "links", "--all-kinds") == rows

@@ -112,6 +112,13 @@ def test_csv_cell_round_trip(text: str) -> None:
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
 
 
+@given(st.lists(st.none() | st.integers() | st.floats() | st.text(st.sampled_from('ab",; \r\n')), min_size=1))
+def test_csv_line_is_that_of_the_standard_library(cells: list[Any]) -> None:
+    out = io.StringIO()
+    csv.writer(out).writerow([as_csv.cell(one) if isinstance(one, str) else one for one in cells])
+    assert as_csv.line(cells) == out.getvalue()
+
+
 @pytest.mark.parametrize("form", [as_text, as_markdown], ids=["text", "markdown"])
 def test_text_and_markdown_escape_invisible_characters(form: ModuleType, report: SiteReport) -> None:
     text = form.rendered(report)

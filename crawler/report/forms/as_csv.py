@@ -3,7 +3,6 @@
 Titles and URLs come from the site: a cell that begins like a formula gets a leading apostrophe.
 """
 
-import csv
 import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -14,6 +13,7 @@ from crawler.report.catalogue import Code
 from crawler.report.report import UNKNOWN, Item, Said, SiteReport
 
 FIELDS: Final = ("severity", "code", "url", "status", "detail", "links", "source", "text", "place")
+_EMPTY: Final = '""'  # a row of one empty cell
 _FORMULA: Final = frozenset("=+-@\t\r")
 
 
@@ -38,34 +38,32 @@ def item_line(code: Code, item: Item, url: str, source: str, said: Said = UNKNOW
     return line(_row(code, item, url, source, said))
 
 
-class _Echo:
-    """A file whose `write` returns the text, which the `csv.writer` then returns."""
-
-    @staticmethod
-    def write(text: str) -> str:
-        return text
-
-
-_WRITER: Final = csv.writer(_Echo())
-
-
 def line(cells: Sequence[Any]) -> str:
     """One row."""
-    row: Any = _WRITER.writerow(map(_cell, cells))
-    return str(row)
+    text = ",".join(
+        [_quoted(one) if isinstance(one, str) else "" if one is None else _other(one) for one in cells]
+    )
+    return f"{text or _EMPTY}\r\n"
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, str):
-        return cell(value)
+def _other(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if type(value) is int:
-        return value
-    return value if value is None or isinstance(value, float) else json.dumps(value)
+    return str(value) if isinstance(value, int | float) else _in_quotes(json.dumps(value))
 
 
-@lru_cache(maxsize=1_000)  # the rows of a list have much in common
+@lru_cache(maxsize=10_000)  # the rows of a list have much in common
+def _quoted(value: str) -> str:
+    return _in_quotes(cell(value))
+
+
+def _in_quotes(text: str) -> str:
+    """In quotes, if need be, which `csv.writer` finds out letter by letter."""
+    if '"' in text or "," in text or "\n" in text or "\r" in text:
+        return f'"{text.replace(chr(34), chr(34) * 2)}"'
+    return text
+
+
 def cell(value: str) -> str:
     """A text that is safe in a spreadsheet: never read as a formula, and without lone surrogates."""
     text = masked(value)
