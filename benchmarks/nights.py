@@ -7,7 +7,7 @@ published sitemap has its date. The start page links to sections of 50 pages eac
 
 `--model` replays it without network and state: only the rule that chooses pages (`crawler.rules.revisits`).
 
-    python benchmarks/nights.py benchmarks/histories/*.json [--share 0.1] [--nights 365] [--sitemap] [--model]
+    python benchmarks/nights.py benchmarks/histories/*.json [--share 0.1] [--nights 365] [--sitemap true] [--model]
 """
 
 import argparse
@@ -152,7 +152,7 @@ class Clock:
 class Served:
     """The site of a history on loopback, in a thread."""
 
-    def __init__(self, pages: list[PageHistory], clock: Clock, *, sitemap: bool) -> None:
+    def __init__(self, pages: list[PageHistory], clock: Clock, *, sitemap: str | None) -> None:
         self.pages, self._clock, self._sitemap = pages, clock, sitemap
         self._by_path = {page.path: page for page in pages}
         self.requests = 0
@@ -181,7 +181,9 @@ class Served:
         if path == "/":
             links = [f"/s{section}" for section in sorted({page.number // SECTION for page in there})]
         elif path == "/sitemap.xml" and self._sitemap:
-            urls = "".join(f"<url><loc>{self.origin}{page.path}</loc></url>" for page in there)
+            urls = "".join(
+                f"<url><loc>{self.origin}{page.path}</loc>{self._dated(page, day)}</url>" for page in there
+            )
             return _reply(200, f"<urlset>{urls}</urlset>", "application/xml")
         elif path.startswith("/s") and path[2:].isdigit():
             links = [page.path for page in there if page.number // SECTION == int(path[2:])]
@@ -189,6 +191,16 @@ class Served:
             return self._page(path, fields, day)
         return _reply(
             200, f"<title>{path}</title>" + "".join(f'<a href="{link}">{link}</a> ' for link in links)
+        )
+
+    def _dated(self, page: PageHistory, day: float) -> str:
+        """The `lastmod` of a page in the site's own sitemap."""
+        at = day - 0.1 if self._sitemap == "build" else page.changed(day)
+        text = datetime.fromtimestamp(int(EPOCH + at * DAY), UTC).isoformat()
+        return (
+            ""
+            if self._sitemap == "undated"
+            else f"<lastmod>{text[:10] if self._sitemap == 'days' else text}</lastmod>"
         )
 
     def _page(self, path: str, fields: Mapping[str, str], day: float) -> bytes:
@@ -210,7 +222,7 @@ def _reply(status: int, body: str, kind: str = "text/html", modified: str = "") 
     ).encode()
 
 
-async def replayed(pages: list[PageHistory], share: float, nights: int, *, sitemap: bool) -> Delays:
+async def replayed(pages: list[PageHistory], share: float, nights: int, *, sitemap: str | None) -> Delays:
     """A replay by the program."""
     clock = Clock()
     time.time = clock
@@ -273,7 +285,11 @@ def main() -> None:
         "--share", type=float, nargs="*", default=[0.05, 0.1, 0.2], help="of the pages, a night"
     )
     parser.add_argument("--nights", type=int, default=365)
-    parser.add_argument("--sitemap", action="store_true", help="the site has a sitemap, without dates")
+    parser.add_argument(
+        "--sitemap",
+        choices=("undated", "true", "days", "build"),
+        help="the site has a sitemap: without dates, with true ones, with their days, or with that of its build",
+    )
     parser.add_argument("--model", action="store_true", help="without the program")
     chosen = parser.parse_args()
     logging.disable(logging.WARNING)

@@ -86,8 +86,14 @@ _URGENT: Final = f"""
 coalesce(p.outcome LIKE 'kept:%' OR (p.outcome = '{LISTED}' AND p.status IS NOT NULL
     AND (p.facts_run IS NULL OR p.facts_run < :since)), false)
 """
+# A bare day is stored as its midnight; its page may have changed later that day.
+_ANNOUNCED: Final = """
+coalesce(u.sitemap_date > p.first_visit, false), coalesce(u.sitemap_date > p.first_visit
+    AND u.sitemap_date + CASE WHEN u.sitemap_date % 86400 = 0 THEN 86400 ELSE 0 END > p.last_visit, false)
+"""
 _REVISIT: Final = f"""
-p.id, u.url, u.host, u.depth, {_URGENT}, p.visits, p.changes, p.first_visit, p.last_visit, p.visited
+p.id, u.url, u.host, u.depth, {_URGENT}, p.visits, p.changes, p.first_visit, p.last_visit, p.visited,
+{_ANNOUNCED}
 """
 _KNOWN: Final = f"SELECT {_REVISIT} FROM url AS u JOIN page AS p ON p.id = u.id WHERE {_VISITABLE}"
 _HUBS: Final = f"""

@@ -21,6 +21,7 @@ FIRST_SITE_RATE: Final = (0.5, 200.0)  # changes in so many days, before anythin
 DRAWN: Final = 80.0  # days for which a page is watched until its own rate counts as much as that of the site
 AGE: Final = 2.4  # exponent
 FIRST_HUB_RATE: Final = (0.5, 2.5)  # the same for a page that led to others
+ANNOUNCED: Final = 10.0  # pages that must have changed until what sitemaps announce counts half
 LEAST_HUB: Final = 0.02  # probability that a hub has changed, from which on it is visited first
 HUBS: Final = 8  # one in so many pages of a run, at most, is a hub that is visited first
 SPARED: Final = 4  # one in so many pages of a run, at least, is a known one, however many are new
@@ -70,6 +71,8 @@ class VisitHistory(NamedTuple):
     first: float
     last: float
     visited: int  # the run of the last visit
+    was_announced: bool  # a sitemap of the site gives it a date after the first visit
+    is_announced: bool  # and after the last one
 
     def days(self, now: float) -> float:
         """Since the last visit."""
@@ -102,15 +105,50 @@ class Revisit(NamedTuple):
     first: float
     last: float
     visited: int
+    was_announced: bool = False
+    is_announced: bool = False
     found: int = 0  # how many URLs were found on it first
 
     @property
     def history(self) -> VisitHistory:
         """Equal for pages between which nothing chooses."""
-        return VisitHistory(self.is_urgent, self.visits, self.changes, self.first, self.last, self.visited)
+        return VisitHistory(
+            self.is_urgent,
+            self.visits,
+            self.changes,
+            self.first,
+            self.last,
+            self.visited,
+            self.was_announced,
+            self.is_announced,
+        )
 
 
-HISTORY: Final = slice(4, 10)
+HISTORY: Final = slice(4, 12)
+
+
+class Announcements:
+    """How far the dates in the site's sitemaps have told which pages change.
+
+    By how many of the pages that changed since their first visit, and of those that did not, sitemaps gave a
+    date after it, and a visit followed: dates of the pages that change have been right, dates of all say nothing.
+    """
+
+    def __init__(self) -> None:
+        self._pages = {True: 0, False: 0}  # that changed, that did not
+        self._announced = {True: 0, False: 0}  # of those
+
+    def add(self, known: VisitHistory, pages: int) -> None:
+        """Count pages with this history."""
+        if known.visits and not known.is_announced:
+            self._pages[known.changes > 0] += pages
+            self._announced[known.changes > 0] += pages * known.was_announced
+
+    def ratios(self) -> tuple[float, float]:
+        """How much likelier a page that changed is not to be announced, and to be, than one that did not."""
+        unchanged = (self._announced[False] + 1) / (self._pages[False] + 2)
+        changed = (self._announced[True] + ANNOUNCED * unchanged) / (self._pages[True] + ANNOUNCED)
+        return min(1.0, (1 - changed) / (1 - unchanged)), max(1.0, changed / unchanged)
 
 
 def chosen(pages: Iterable[tuple[Any, ...]], now: float, max_age: float, most: int) -> list[Revisit]:
@@ -119,24 +157,30 @@ def chosen(pages: Iterable[tuple[Any, ...]], now: float, max_age: float, most: i
     `pages`: the values of `Revisit` without the last. `max_age`: seconds.
 
     Urgent ones are first, and those that were not visited for `max_age`, the oldest first. The others follow
-    by the days for which a change is expected to have been missed; equal ones in an order that nobody chose.
+    by the days for which a change is expected to have been missed, also by what sitemaps announce. Of
+    equal ones those that are announced come first, each in an order that nobody chose.
     """
     alike = defaultdict[tuple[Any, ...], list[tuple[Any, ...]]](list)
     for page in pages:
         alike[page[HISTORY]].append(page)
     changes, days = FIRST_SITE_RATE
+    announcements = Announcements()
     for known, group in alike.items():
         history = VisitHistory._make(known)
+        announcements.add(history, len(group))
         changes += history.changes * len(group)
         days += history.watched * len(group)
     site = changes / days * DRAWN
+    ratios = announcements.ratios()
 
-    def place(known: tuple[Any, ...]) -> tuple[int, float, int, tuple[Any, ...]]:
+    def place(known: tuple[Any, ...]) -> tuple[int, float, int, bool, tuple[Any, ...]]:
         history = VisitHistory._make(known)
         age = history.days(now)
         if history.is_urgent or age * DAY * HOUR >= max_age:
-            return 1 - bool(history.is_urgent), -age, history.visited, known
-        return 2, -history.rate(site, DRAWN) * age**AGE, history.visited, known
+            return 1 - bool(history.is_urgent), -age, history.visited, False, known
+        rate, ratio = history.rate(site, DRAWN), ratios[bool(history.is_announced)]
+        likelier = ratio / (1 - math.expm1(-rate * age) * (ratio - 1))  # by Bayes' theorem
+        return 2, -rate * likelier * age**AGE, history.visited, not history.is_announced, known
 
     found = list[tuple[Any, ...]]()
     for known in sorted(alike, key=place):

@@ -1,7 +1,9 @@
 """Partial runs: a site that is published, and a limit. What is not visited stays as it is."""
 
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -307,3 +309,36 @@ async def test_folder_that_answers_anything_moves_no_date(tmp_path: Path) -> Non
                 await job.publish()
             assert {"/", *items} <= {entry.url.removeprefix(origin) for entry in entries}
             assert [entry.url for entry in entries if entry.lastmod] == []
+
+
+@pytest.mark.parametrize("backend", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+async def test_pages_that_a_sitemap_announces_are_visited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    """As soon as what it announced has been right; a sitemap that announces every page changes nothing."""
+    clock, days = time.time, 0
+    monkeypatch.setattr(time, "time", lambda: clock() - 86_400.0 * (20 - days))
+    paths = [f"/s{n // 20}/p{n}" for n in range(100)]
+    edited = [paths[7 * n % 100] for n in range(1, 13)]  # one a day
+    seen = dict[str, list[bool]]()
+    for said in ("right", "all", "nothing"):
+        days, folder = 0, tmp_path / said
+        folder.mkdir()
+        state = str(folder / "state.db") if backend == "sqlite" else new_state()
+        with serving(build()) as (site, origin):
+            nights = Nights(origin, folder)
+            seen[said] = []
+            for days in range(13):
+                new = edited[:days]
+                for path in new:
+                    site.page(path, text=f"This is the page {path}, edited.")
+                now = datetime.fromtimestamp(time.time() - 3_600, UTC).isoformat()
+                dates = {"right": new[-1:], "all": paths, "nothing": []}[said]
+                site.sitemap("/sitemap.xml", paths, dict.fromkeys(dates, now))
+                asked = len(site.log)
+                chosen = {"budget": 20 if days else None, "seed_sitemaps": "auto", "state": state}
+                await nights.night(**chosen)
+                seen[said] += [path in visited(site, asked) for path in new[-1:]]
+    assert sum(seen["right"]) >= 9
+    assert sum(seen["nothing"]) <= 5
+    assert seen["all"] == seen["nothing"]

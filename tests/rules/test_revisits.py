@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crawler.model.facts import Facts
 from crawler.parse.url import Url
-from crawler.rules.revisits import FEWEST, MOST, Revisit, Version, Watched, batch, chosen, hubs
+from crawler.rules.revisits import FEWEST, MOST, Announcements, Revisit, Version, Watched, batch, chosen, hubs
 
 DAY = 86_400.0
 NOW = 1_800_000_000.0
@@ -27,12 +27,16 @@ class Known:
     changes: int = 0
     urgent: bool = False
     visited: int = 7
+    was_announced: bool = False
+    is_announced: bool = False
 
     def row(self, number: int) -> Revisit:
         last = NOW - self.age * DAY
         first = last - self.watched * DAY
         url = Url(f"http://site.example/{number}")
-        return Revisit(number, url, 1, 1, self.urgent, self.visits, self.changes, first, last, self.visited)
+        announced = self.was_announced or self.is_announced, self.is_announced
+        seen = self.urgent, self.visits, self.changes, first, last, self.visited
+        return Revisit(number, url, 1, 1, *seen, *announced)
 
 
 def order(*pages: Known, most: int = 1_000, now: float = NOW) -> list[int]:
@@ -58,6 +62,48 @@ def test_which_of_two_pages_is_visited_first(first: Known, then: Known) -> None:
     assert order(first, then) == [0, 1]
 
 
+RIGHT = [Known(changes=1, was_announced=True)] * 10 + [Known()] * 100
+ALWAYS = [Known(changes=n < 10, was_announced=True) for n in range(110)]
+NEVER = [Known(changes=n < 10) for n in range(110)]
+
+
+@pytest.mark.parametrize(
+    ("others", "is_first"),
+    [
+        (RIGHT, True),
+        (RIGHT[8:], True),
+        (ALWAYS, False),
+        (NEVER, False),
+        ([Known(was_announced=True)] * 100 + [Known(changes=1)] * 10, False),
+        ([], False),
+    ],
+)
+def test_announced_page_is_first_where_that_was_right(others: list[Known], is_first: bool) -> None:
+    """It was visited yesterday, the last one two days ago."""
+    pages = [Known(is_announced=True), *others, Known(age=2)]
+    places = order(*pages)
+    assert (places.index(0) < places.index(len(pages) - 1)) is is_first
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 500), st.integers(0, 500))
+def test_announcements_raise_and_their_absence_lowers(
+    right: int, unsaid: int, wrong: int, quiet: int
+) -> None:
+    announcements = Announcements()
+    for page, pages in (
+        (Known(changes=1, was_announced=True), right),
+        (Known(changes=1), unsaid),
+        (Known(was_announced=True), wrong),
+        (Known(), quiet),
+        (Known(changes=1, is_announced=True), 1_000),
+    ):
+        announcements.add(page.row(0).history, pages)
+    absent, present = announcements.ratios()
+    assert 0.0 < absent <= 1.0 <= present
+    if right == 0:
+        assert (absent, present) == pytest.approx((1.0, 1.0))
+
+
 known = st.builds(
     Known,
     age=st.integers(0, 60),
@@ -66,6 +112,8 @@ known = st.builds(
     changes=st.just(0),
     urgent=st.booleans(),
     visited=st.integers(1, 9),
+    was_announced=st.booleans(),
+    is_announced=st.booleans(),
 ).flatmap(
     lambda page: st.integers(0, page.visits).map(lambda changes: Known(**vars(page) | {"changes": changes}))
 )
