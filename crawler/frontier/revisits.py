@@ -19,6 +19,7 @@ from crawler.frontier.schema import IN_SITEMAP, VERSION_OF
 from crawler.frontier.visits import move
 from crawler.model.survey import Knowledge
 from crawler.rules import revisits
+from crawler.rules.noise import LastChange
 from crawler.rules.record import (
     DAY,
     HELD,
@@ -82,9 +83,11 @@ FROM known AS u WHERE run = :run AND outcome = '{UNVISITED}'
 _VISITABLE: Final = """
 u.run = :run AND u.host IS NOT NULL AND p.visited < :run AND p.outcome <> 'unlisted:trap'
 """
+# Text that has changed twice in a row may be noise: it is looked at soon, when an edit would still stand.
 _URGENT: Final = f"""
-coalesce(p.outcome LIKE 'kept:%' OR (p.outcome = '{LISTED}' AND p.status IS NOT NULL
-    AND (p.facts_run IS NULL OR p.facts_run < :since)), false)
+coalesce(p.outcome LIKE 'kept:%' OR p.watched LIKE '{LastChange.REPEATED}%'
+    OR (p.outcome = '{LISTED}' AND p.status IS NOT NULL
+        AND (p.facts_run IS NULL OR p.facts_run < :since)), false)
 """
 # A bare day is stored as its midnight; its page may have changed later that day.
 _ANNOUNCED: Final = """

@@ -374,7 +374,10 @@ def _header_facts(reply: Response, now: datetime) -> Facts:
 
 def unchanged(prior: Prior) -> Verdict:
     """The verdict on a 304."""
-    return Verdict(_unscoped(prior), prior.facts, unchanged=True)
+    facts, watched = prior.facts, noise.unchanged(prior.facts.watched)
+    if watched != facts.watched:
+        facts = facts._replace(watched=watched)
+    return Verdict(_unscoped(prior), facts, unchanged=True)
 
 
 def _unscoped(prior: Prior) -> Outcome:

@@ -60,7 +60,7 @@ def version(
     if known is None or content is None:
         return content, None
     if content == known:
-        return content, _unchanged(watched or "", before)
+        return content, unchanged(watched)
     if not pieces:
         return content, None
     if not before:  # any of them may have changed
@@ -81,20 +81,22 @@ def version(
     return content, _written(LastChange.REPEATED if is_repeated else LastChange.NEW, now, _news(before, now))
 
 
+def unchanged(watched: str | None) -> str | None:
+    """What is watched of a page that did not change: for a while it is remembered what it showed."""
+    some = [_still(piece) for piece in _read(watched)]
+    if not (watched and some):
+        return None
+    quiet = int(watched[1:HEAD]) + 1 if watched.startswith(LastChange.UNKNOWN) else 1
+    if quiet >= QUIET_RUNS and not any(piece.is_noise for piece in some):
+        return None
+    return _written(LastChange.UNKNOWN, some, f"{min(quiet, QUIET_RUNS):07}")
+
+
 def _news(before: Sequence[Piece], now: Sequence[Piece]) -> str:
     """A digest of the pieces that are new or gone, but for noise, wherever they stand."""
     then, after = (Counter(piece.digest for piece in some if not piece.is_noise) for some in (before, now))
     found = sorted((after - then).elements()), sorted((then - after).elements())
     return f"{crc32(repr(found).encode()):08x}"[1:]
-
-
-def _unchanged(watched: str, before: Sequence[Piece]) -> str | None:
-    """What is watched of a page that did not change: for a while it is remembered what it showed."""
-    quiet = int(watched[1:HEAD]) + 1 if watched.startswith(LastChange.UNKNOWN) else 1
-    some = [_still(piece) for piece in before]
-    if quiet >= QUIET_RUNS and not any(piece.is_noise for piece in some):
-        return None
-    return _written(LastChange.UNKNOWN, some, f"{min(quiet, QUIET_RUNS):07}")
 
 
 def _still(piece: Piece) -> Piece:

@@ -65,7 +65,8 @@ class Version(NamedTuple):
 class VisitHistory(NamedTuple):
     """What is known of when a page changed."""
 
-    is_urgent: bool  # a published page that fails, or of which nothing is known that can be relied on
+    # a published page that fails, of which nothing is known that can be relied on, or whose text may be noise
+    is_urgent: bool
     visits: int
     changes: int
     first: float
@@ -131,7 +132,7 @@ class Announcements:
     """How far the dates in the site's sitemaps have told which pages change.
 
     By how many of the pages that changed since their first visit, and of those that did not, sitemaps gave a
-    date after it, and a visit followed: dates of the pages that change have been right, dates of all say nothing.
+    date after it, and a visit followed: dates of pages that change have been right, dates of all say nothing.
     """
 
     def __init__(self) -> None:

@@ -311,6 +311,22 @@ async def test_folder_that_answers_anything_moves_no_date(tmp_path: Path) -> Non
             assert [entry.url for entry in entries if entry.lastmod] == []
 
 
+async def test_text_that_changed_twice_is_looked_at_the_next_night(tmp_path: Path) -> None:
+    """An edit still stands by then, and noise does not."""
+    with serving(build()) as (site, origin):
+        nights, seen = Nights(origin, tmp_path), list[bool]()
+        for night in range(16):
+            site.page("/s2/p45", text=f"This is edition {'abcdefghijklmnop'[night]}.")
+            asked = len(site.log)
+            await nights.night(budget=20 if night else None)
+            seen.append("/s2/p45" in visited(site, asked))
+    visits = [night for night, was_visited in enumerate(seen) if was_visited]
+    first, second, third, fourth, *_ = visits
+    assert second - first > 1
+    assert third - second > 1
+    assert fourth - third == 1
+
+
 @pytest.mark.parametrize("backend", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 async def test_pages_that_a_sitemap_announces_are_visited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str

@@ -13,7 +13,7 @@ from crawler.cli.demo.site import Site
 from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url
 from crawler.ports import reads
-from crawler.rules.noise import HEAD, QUIET_RUNS, RUNS, WIDTH, version
+from crawler.rules.noise import HEAD, QUIET_RUNS, RUNS, WIDTH, unchanged, version
 from crawler.settings.sections import Scope, Settings, State
 from tests.rules.test_lastmod import OLD, PAGES, build, crawl, now
 
@@ -168,3 +168,29 @@ async def test_header_that_follows_noise_is_unreliable(tmp_path: Path) -> None:
             dates.append(await crawl(origin, tmp_path))
     assert dates[5] == dates[6] == dates[7]
     assert not any(date and date[1] == "header" for date in dates[7].values())
+
+
+@pytest.mark.system
+async def test_nights_of_304_end_a_row(tmp_path: Path) -> None:
+    """A page that is edited every other night, always in the same place, is no page with noise."""
+    site = Site()
+    with site.serve() as origin:
+        for night in range(10):
+            edited = OLD + timedelta(days=night // 2)
+
+            def text(path: str, number: int = night // 2) -> str:
+                return (
+                    f"<p>This is {path}, edition {'abcde'[number]}."
+                    if path == "/1"
+                    else f"<p>This is {path}."
+                )
+
+            build(site, (dict.fromkeys(PAGES, OLD) | {"/1": edited}).get, text)
+            dates = await crawl(origin, tmp_path)
+            assert dates["/1"] == (edited.date().isoformat(), "header")
+
+
+def test_what_is_not_ours_is_not_watched_after_a_304() -> None:
+    assert unchanged(None) is None
+    assert unchanged("=000000z00001") is None
+    assert unchanged("~" + "0" * 7 + "00012") == "=0000001" + "00010"
