@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from crawler.parse.fingerprint import digest
 from crawler.parse.late import late
 from crawler.parse.url import Url, origin
+from crawler.rules import spellings
 from crawler.rules.traps import PARAMETERS, calendar_of
 
 KNOWN_SORT_ORDER: Final = ""  # in place of the names of parameters that are known to be sort orders
@@ -34,6 +36,19 @@ def outside(url: Url, links: Iterable[Url]) -> Iterator[Url]:
     """The links of a page without those to its own URLs."""
     own = stem(url).rstrip("/")
     return (link for link in links if not link.startswith(own) or stem(link).rstrip("/") != own)
+
+
+def unordered(url: Url, content: str | None, links: Iterable[Url]) -> str | None:
+    """The fingerprint of content and links, without links to the page itself, in any order.
+
+    `content`: that of the content; None: the page shows nothing, so that only its bytes tell what it is.
+    """
+    if content is None:
+        return None
+    led = outside(url, links)
+    has_session = spellings.without_session(url) != url
+    named = sorted(set(map(spellings.without_session, led)) if has_session else led)
+    return digest("\n".join([content, *named]).encode())
 
 
 def variant(url: Url, announced: Url | None) -> Url | None:

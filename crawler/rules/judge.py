@@ -29,7 +29,7 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
 from crawler.ports.features import PageFeature, SeenPage
-from crawler.rules import content_digest, duplicates, lastmod, noise, rendering, soft_404, spellings, throttle
+from crawler.rules import content_digest, duplicates, lastmod, noise, rendering, soft_404, throttle
 from crawler.rules.indexing import NOTHING_SAID, Audience, Indexing, indexing
 from crawler.rules.record import first_date
 from crawler.rules.traps import calendar_of
@@ -237,7 +237,7 @@ class Judge:
         canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
         links, named, truncated = self._links(url, reply, page, said.directives, [canonical, refresh])
         facts = facts._replace(
-            unordered=_unordered(url, page, links),
+            unordered=duplicates.unordered(url, page.unordered, links.urls),
             variant=self._variant(url, reply),
             obstacle=self._obstacle(url, reply.rendering, page, said.directives, links),
             until=said.until,
@@ -374,9 +374,8 @@ def _header_facts(reply: Response, now: datetime) -> Facts:
 
 def unchanged(prior: Prior) -> Verdict:
     """The verdict on a 304."""
-    facts, watched = prior.facts, noise.unchanged(prior.facts.watched)
-    if watched != facts.watched:
-        facts = facts._replace(watched=watched)
+    watched = noise.unchanged(prior.facts.watched)
+    facts = prior.facts if watched == prior.facts.watched else prior.facts._replace(watched=watched)
     return Verdict(_unscoped(prior), facts, unchanged=True)
 
 
@@ -387,19 +386,6 @@ def _unscoped(prior: Prior) -> Outcome:
     if isinstance(outcome, Listed) and prior.facts.canonical:
         return Unlisted(Why.CANONICAL, prior.facts.canonical)
     return outcome
-
-
-def _unordered(url: Url, page: ParsedPage, links: Links) -> str | None:
-    """The fingerprint of content and links, without links to the page itself, in any order.
-
-    None: no fingerprint, or the page shows nothing, so that only its bytes tell what it is.
-    """
-    if page.unordered is None:
-        return None
-    outside = duplicates.outside(url, links.urls)
-    has_session = spellings.without_session(url) != url
-    led = sorted(set(map(spellings.without_session, outside)) if has_session else outside)
-    return fingerprint.digest("\n".join([page.unordered, *led]).encode())
 
 
 def _cause_of(status: int) -> Cause:
