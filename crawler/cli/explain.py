@@ -31,7 +31,7 @@ from crawler.model.survey import LinkingPages
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Hosts, Record, Runs, reads
-from crawler.report.formatting import counted, iso, second
+from crawler.report.formatting import counted, iso, said_words, second
 from crawler.report.printable import printable
 from crawler.rules.page_rules import PageRules
 from crawler.settings.object_url import is_object_url
@@ -194,6 +194,12 @@ async def _rules(runs: Runs, settings: Settings) -> Sequence[PageRule]:
 Lines = Iterator[tuple[str, str]]
 
 
+def _linking_words(page: Url, linking: LinkingPages) -> str:
+    """A page, and what its link says."""
+    words = said_words(*linking.said.get(page, ("", "")))
+    return f"{page} ({words})" if words else page
+
+
 def _lines(story: UrlStory) -> Lines:
     if story.typed != story.url and not is_path(story.typed):
         yield "written", f"{story.typed} was normalised to the URL above"
@@ -202,7 +208,7 @@ def _lines(story: UrlStory) -> Lines:
         so_far = "" if story.newest and story.newest.complete else " so far"
         count = counted(story.linking.count, "page")
         yield "linked", f"from {count}{so_far}; found at depth {story.record.visit.depth}"
-        yield from (("", url) for url in story.linking.first)
+        yield from (("", _linking_words(page, story.linking)) for page in story.linking.first)
         if more := story.linking.count - len(story.linking.first):
             yield "", f"and {more:,} more: --all shows them"
     yield from (("hop", str(hop)) for hop in story.hops)
@@ -340,6 +346,9 @@ def _as_json(story: UrlStory) -> dict[str, Any]:
     facts: dict[str, Any] = {"url": story.url, "known": story.record is not None, "gone": story.is_gone}
     facts |= _record_json(story, story.record) if story.record else {"robots": story.robots}
     facts |= {"linked_from": story.linking.count, "linked_by": story.linking.first}
+    facts["linked_as"] = [
+        {"page": page, "text": text, "place": place} for page, (text, place) in story.linking.said.items()
+    ]
     facts["hops"] = [structs.asdict(hop) | {"at": iso(hop.at)} for hop in story.hops]
     if story.newest:
         facts |= {"newest_run": story.newest.number, "newest_complete": story.newest.complete}

@@ -189,8 +189,9 @@ WHERE u.id @any(ids) AND u.run = :run AND u.state = {SETTLED} AND u.links IS NOT
 """
 _RECORD_OF: Final = f"{RECORD} WHERE u.@key @any(keys, key)"
 _LINKING: Final = """
-SELECT url, count(*) OVER () FROM (SELECT DISTINCT u.url
+SELECT url, count(*) OVER (), text, landmark FROM (SELECT DISTINCT u.url, a.text, a.landmark
     FROM url AS u JOIN page AS p ON p.id = u.id @each(p.links)
+    LEFT JOIN anchor AS a ON a.id = u.id AND a.target = :number
     WHERE u.run = :run AND u.id <> :number AND @place > coalesce(p.named, 0) AND abs(j.value) = :number
 ) AS linking ORDER BY url LIMIT :most
 """
@@ -407,7 +408,8 @@ def linking(db: Database, url: Url, most: int) -> LinkingPages:
     """See `ports.reads.Linking`."""
     number = number_of(db, url)
     rows = db.all(_LINKING, {"number": number, "run": db.run, "most": most}) if number else []
-    return LinkingPages(rows[0][1], urls(rows)) if rows else LinkingPages()
+    said = {Url(page): (text, place) for page, _, text, place in rows if text or place}
+    return LinkingPages(rows[0][1], urls(rows), said) if rows else LinkingPages()
 
 
 def rows_of(db: Database, ids: Sequence[int]) -> Mapping[int, PageRow]:

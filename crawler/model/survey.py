@@ -210,6 +210,8 @@ class LinkingPages(Struct, frozen=True):
 
     count: int = 0
     first: Sequence[Url] = ()
+    # Of these, what the link says, and where on the page it stands, if that is known.
+    said: Mapping[Url, tuple[str, str]] = field(default_factory=dict)
 
 
 class VanishedPage(NamedTuple):

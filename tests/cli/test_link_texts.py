@@ -88,6 +88,16 @@ def test_report_names_text_and_place_of_broken_links(site: Site) -> None:
     assert found_rows[f"{site.url}/old"] == ("Prices", "nav")
 
 
+def test_explain_names_what_links_say(site: Site, run: Run) -> None:
+    assert site.crawl()[0] == 0
+    _, out, _ = run("explain", f"{site.url}/lost", "--state", site.state)
+    assert f"{site.url}/p3 (“Lost & found”, in the main part)" in out
+    _, out, _ = run("explain", f"{site.url}/lost", "--state", site.state, "--format", "json")
+    assert json.loads(out)["linked_as"] == [
+        {"page": f"{site.url}/p3", "text": "Lost & found", "place": "main"}
+    ]
+
+
 def test_pages_are_read_again_once_until_they_change(site: Site) -> None:
     assert site.crawl()[0] == 0
     twice = {path for path in site.asked() if site.asked().count(path) > 1}

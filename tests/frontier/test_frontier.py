@@ -1542,4 +1542,6 @@ async def test_what_links_say_is_replaced_page_by_page(bench: Bench) -> None:
     again = AnchorRow(home, second, "More", "nav", "v2")
     await bench.frontier.store_anchors([again])
     assert await bench.frontier.read(reads.AnchorsOf([home])) == {(home, second): again}
+    assert (await bench.frontier.read(reads.Linking(away("/a").url))).said == {}
+    assert (await bench.frontier.read(reads.Linking(away("/b").url))).said == {ROOT: ("More", "nav")}
     assert await bench.frontier.read(reads.AnchorsOf([])) == {}
