@@ -34,7 +34,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4105,
+    "parse": 4116,
     "model": 1914,
     "errors": 200,
     "settings": 1684,
@@ -47,7 +47,7 @@ BUDGETS = {
     "engine": 3274,
     "workers": 1450,
     "app": 5794,
-    "cli": 5761,
+    "cli": 5769,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -34,6 +35,8 @@ from crawler.sitemap.tree import Places, Unreadable, is_web, resolve, walk
 
 SIGNS: Final = {"+": "added", "-": "removed", "~": "changed"}
 FIELDS: Final = ("change", "url", "old", "new", "reason")
+UTC: Final = "+00:00"
+WHOLE: Final = len("2026-01-31T23:59:59+00:00")
 STATE: Final = b"SQLite format 3\0"
 
 
@@ -136,6 +139,9 @@ def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[
 @lru_cache(maxsize=1_000)
 def _date(text: str) -> str | None:
     """A date as it is compared; None if it is none."""
+    with suppress(ValueError):
+        if len(text) == WHOLE and datetime.fromisoformat(text).isoformat() == text and text.endswith(UTC):
+            return text  # as it is written here
     at = read_w3c(text)
     return w3c(at) if at else None
 

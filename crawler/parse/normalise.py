@@ -20,6 +20,7 @@ from crawler.parse.url import (
     PLAIN_FOLDER,
     PLAIN_LINK,
     Url,
+    is_plain,
     join,
     origin,
     path_start,
@@ -101,6 +102,8 @@ class Normaliser:
 
     def literal(self, text: str, base: str | None = None) -> Url | None:
         """The URL of `text` without the mapping of `--publish-base`."""
+        if is_plain(text):
+            return Url(text)
         href = join(base, text)
         if href is None or not href.startswith(("http://", "https://")):
             return None

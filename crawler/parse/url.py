@@ -34,12 +34,24 @@ _PLAIN_PATH = re.compile(rf"(?:\.\./)*/?{_NAME}(?:/{_NAME})*")
 PLAIN_LINK = re.compile(rf"(https?://[a-z0-9.:-]+(?=/))?((?:\.\./)*)(/?{_PATH})")
 # Among links that are joined by line breaks, those that are a path.
 PATH_LINES = re.compile(rf"^(?!$)/?(?:{_NAME}/)*+(?:{_NAME})?$", re.MULTILINE)
+_PLAIN_URL = re.compile(rf"(https?://[a-z0-9.:-]{{1,260}})/{_PATH}")
 PLAIN_FOLDER = re.compile(rf"https?://[a-z0-9.:-]+/(?:{_NAME}/)*")
 
 
 def is_plain_path(text: str) -> bool:
     """Whether a link is a path in normal form, without a host and without a query."""
     return _PLAIN_PATH.fullmatch(text) is not None
+
+
+def is_plain(text: str) -> bool:
+    """Whether an absolute URL without a query is in normal form, as nearly all of a sitemap are."""
+    found = _PLAIN_URL.fullmatch(text)
+    return found is not None and _is_origin(found[1])
+
+
+@lru_cache(maxsize=1_000)
+def _is_origin(text: str) -> bool:
+    return join(None, f"{text}/") == f"{text}/"
 
 
 def join(base: str | None, text: str) -> str | None:

@@ -170,6 +170,17 @@ def test_the_shortcut_for_simple_links_agrees_with_ada(text: str, path: str) -> 
     )
 
 
+@given(
+    st.sampled_from(
+        ["http://h", "http://h:80", "https://h:8080", "http://1.2", "http://a..b", "https://xn--a"]
+    ),
+    st.lists(_LINK_PARTS, max_size=6).map("".join),
+)
+def test_what_is_plain_is_as_ada_writes_it(origin: str, path: str) -> None:
+    if urls.is_plain(text := f"{origin}/{path}"):
+        assert urls.join(None, text) == text
+
+
 _BASES = (
     st.lists(_LINK_PARTS, max_size=4)
     .map(lambda parts: urls.join("http://h/", "".join(parts)) or "")
