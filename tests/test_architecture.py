@@ -40,7 +40,7 @@ BUDGETS = {
     "settings": 1684,
     "ports": 1040,
     "report": 3994,
-    "rules": 4195,
+    "rules": 4234,
     "fetch": 3815,
     "frontier": 8590,
     "sitemap": 5010,

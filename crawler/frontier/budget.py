@@ -24,15 +24,15 @@ def _distinct(content: str) -> str:
 WORDING: Final = (
     f"CASE WHEN version LIKE '{BYTES}%' THEN version ELSE substr(version, 1, {WORDING_DIGITS}) END"
 )
-# A page whose content is without what repeats its address says what another one says that is read with it.
-ECHOED: Final = f"""
-SELECT substr(echoless, 1, {WORDING_DIGITS}) AS told, min({WORDING}) AS echoing FROM known
-WHERE run = :run AND echoless IS NOT NULL GROUP BY 1
+# A page that is read without what repeats its address may say what one says that is read with it.
+_ECHOING: Final = f"substr(echoing, 1, {WORDING_DIGITS})"
+SAID: Final = f"""
+CASE WHEN {_ECHOING} IN (SELECT {WORDING} FROM known WHERE run = :run AND version IS NOT NULL) THEN {_ECHOING}
+    ELSE {WORDING} END
 """
 FOUND: Final = f"""
-SELECT count(*), @least({_distinct(f"echoing, {WORDING}")}, {_distinct("digest")})
-FROM known LEFT JOIN ({ECHOED}) AS e ON e.told = {WORDING}
-WHERE run = :run AND state = {SETTLED} AND attempts > 0 AND depth < :below
+SELECT count(*), @least({_distinct(SAID)}, {_distinct("digest")})
+FROM known WHERE run = :run AND state = {SETTLED} AND attempts > 0 AND depth < :below
     AND (status IS NOT NULL OR outcome LIKE 'failed:%' OR outcome LIKE 'kept:%')
 """
 SETTLED_SO_FAR: Final = "SELECT coalesce(sum(settled), 0) FROM member WHERE run = :run"

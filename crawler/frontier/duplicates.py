@@ -42,13 +42,13 @@ SELECT u.id, u.url, u.title, u.content, v.url FROM known AS u LEFT JOIN url AS v
 WHERE u.id > :after AND {_LISTED} ORDER BY u.id LIMIT :limit
 """
 REPEATED: Final = f"""
-SELECT h.origin, u.version, u.url, u.title, u.echoless FROM known AS u JOIN host AS h ON h.id = u.host
+SELECT h.origin, u.version, u.url, u.title, u.echoing FROM known AS u JOIN host AS h ON h.id = u.host
 WHERE {_LISTED} AND u.version IS NOT NULL ORDER BY u.url LIMIT 20000
 """
-# A page that says what another one says that is read with what repeats its address.
+# A page, read without what repeats its address, that says what one says that is read with it.
 ECHOED: Final = f"""
-SELECT 1 FROM known AS u WHERE {_LISTED} AND u.version IN (
-    SELECT o.echoless FROM known AS o WHERE o.run = :run AND o.outcome = '{LISTED}' AND o.echoless IS NOT NULL
+SELECT 1 FROM known AS u WHERE {_LISTED} AND u.echoing IN (
+    SELECT o.version FROM known AS o WHERE o.run = :run AND o.outcome = '{LISTED}' AND o.version IS NOT NULL
 ) LIMIT 1
 """
 WITH_CONTENT: Final = f"""

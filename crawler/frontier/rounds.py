@@ -111,14 +111,16 @@ SELECT count(*) FROM (
     AND (version IS NULL OR NOT EXISTS (
         SELECT 1 FROM trap AS t JOIN known AS u ON u.@key = t.bare
         WHERE t.id = :trap AND u.run = :run AND u.outcome = '{LISTED}'
-            AND known.version IN (u.version, u.echoless)))
+            AND u.version IN (known.version, known.echoing)))
     GROUP BY coalesce(version, url) HAVING min(coalesce(round, 0)) > :since
 ) AS shown
 """
 
 # The contents of pages outside the pattern that the pages of the sample were the first to link to.
+_KNOWN: Final = f"run = :run AND state = {SETTLED} AND outcome IN ({SHOWN}) AND found <= :since"
 LED_TO: Final = f"""
-SELECT DISTINCT coalesce(u.version, u.url)
+SELECT DISTINCT CASE WHEN u.echoing IN (SELECT version FROM known WHERE {_KNOWN} AND version IS NOT NULL)
+    THEN u.echoing ELSE coalesce(u.version, u.url) END
 FROM (
     SELECT links FROM known WHERE trap = :trap AND round > :since AND run = :run AND state = {SETTLED}
         AND ({READ} OR outcome = 'moved')
@@ -126,12 +128,9 @@ FROM (
 WHERE u.run = :run AND u.found > :since AND u.state = {SETTLED} AND u.outcome IN ({SHOWN})
     AND u.trap IS DISTINCT FROM :trap
 """
-_KNOWN: Final = f"run = :run AND state = {SETTLED} AND outcome IN ({SHOWN}) AND found <= :since"
 KNOWN_CONTENTS: Final = f"""
-SELECT count(*) FROM (
-    SELECT version FROM known WHERE {_KNOWN} AND version @any(contents, text)
-    UNION SELECT echoless FROM known WHERE {_KNOWN} AND echoless @any(contents, text)
-) AS shown
+SELECT count(DISTINCT version) FROM known
+WHERE {_KNOWN} AND version @any(contents, text)
 """
 # Of a pattern of repeats: what it shares with pages outside it is not new.
 ORIGINALS: Final = f"""

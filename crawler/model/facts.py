@@ -79,9 +79,9 @@ class Facts(NamedTuple):
     barred: HeaderText | None = None  # crawlers of other search engines that are not to index it
     # What `rules.noise` watches of the text, if that changed in the last run.
     watched: Annotated[str, Meta(max_length=LONGEST_WATCHED, pattern=TEXT_PATTERN)] | None = None
-    # `content` without what repeats the URL, if that is another one: it tells that a page is the same as one
-    # whose `content` is without it (`rules.content_digest`).
-    echoless: HeaderText | None = None
+    # Of a page whose `content` is without what repeats the URL (`rules.content_digest`): the same with it, if
+    # that is another one. So it is recognised beside a page whose content is with it.
+    echoing: HeaderText | None = None
 
 
 LabelledUrl: TypeAlias = tuple[Annotated[str, Meta(max_length=LONGEST_LABEL, pattern=r"\A[!-~]*\Z")], Url]

@@ -99,7 +99,7 @@ FACTS: Final = (
     Fact("stated", MOMENT),
     Fact("digest", TEXT),
     Fact("content", TEXT),
-    Fact("echoless", TEXT),
+    Fact("echoing", TEXT),
     Fact("unordered", TEXT),
     Fact("variant", URL),
     Fact("obstacle", OBSTACLE),

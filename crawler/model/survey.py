@@ -146,11 +146,11 @@ class RepeatedPage(NamedTuple):
     content: str  # its fingerprint, or after = the digest of its bytes
     url: Url
     title: str | None
-    echoless: str | None = None  # the fingerprint without what repeats its address, if that is another one
+    echoing: str | None = None  # the same with what repeats its address, if `content` is without it
 
     def is_like(self, other: "RepeatedPage") -> bool:
-        """Whether both say the same. Pages that both repeat their addresses may be two."""
-        return self.content in {other.content, other.echoless} or self.echoless == other.content
+        """Whether both say the same."""
+        return self.content in {other.content, other.echoing} or self.echoing == other.content
 
 
 class SameContent(Struct, frozen=True):

@@ -16,7 +16,7 @@ class Extract(Enum):
     DATES = "dates"  # that it states
     FINGERPRINT = "fingerprint"  # of its content
     BLOCKS = "blocks"  # digests of the pieces of its text
-    ECHOLESS = "echoless"  # the fingerprint that counts is the one without what repeats the URL
+    ECHOLESS = "echoless"  # the fingerprint is without what repeats the URL
     CALENDAR = "calendar"  # the fingerprint is without the date of the URL and its neighbours
     SPARING = "sparing"  # the fingerprint is needed only if the page links to queries
     VERSIONS = "versions"  # in other languages

@@ -177,14 +177,13 @@ def lasting(folded: Folded) -> Lasting:
     return Lasting(volatile_text.NODE.join([text, folded.media]) if folded.media else text, folded.linked)
 
 
-def echoless(folded: Folded, echo: Echo, plain: Lasting | None = None) -> Lasting:
-    """Without what repeats the address. `plain`: the same with it, if known: most text repeats nothing."""
+def echoless(folded: Folded, echo: Echo, plain: Lasting) -> Lasting:
+    """Without what repeats the address; `plain` is the same with it."""
     title, text = echo.without(folded.title), echo.without(folded.text)
     if text is folded.text:
-        plain = plain or lasting(folded)
         return plain._replace(whole=title + plain.whole[len(folded.title) :])
     told = _told(text)
-    if plain is None or not plain.whole.startswith(folded.text, len(folded.title) + 1):
+    if not plain.whole.startswith(folded.text, len(folded.title) + 1):
         told = volatile_text.without_volatile(told)  # what is left of a text without any has none, either
     parts = [title, told, folded.media] if folded.media else [title, told]
     return Lasting(volatile_text.NODE.join(parts), _told(echo.without(folded.linked)))

@@ -56,7 +56,8 @@ class ParsedPage(NamedTuple):
     truncated: bool = False  # there were more links or tags than are read
     dates: tuple[str, ...] = ()  # modification dates that the page states
     content: Fingerprint | None = None  # if requested
-    echoless: Fingerprint | None = None  # the same without what repeats the URL, if that is another one
+    # Of a page whose content is without what repeats the URL: the same with it, but for links to variations.
+    echoing: Fingerprint | None = None
     unordered: Fingerprint | None = None  # ignores the order of the pieces of text
     # Digest of the names of its script files; None: it runs no scripts.
     scripts: Annotated[str, Meta(max_length=40)] | None = None
@@ -145,7 +146,8 @@ def extract(source: PageSource) -> ParsedPage:
         if source.ignored:
             content.remove(tree.css(source.ignored))
         visible = varying = content.visible_text(tree, may_have_main=has_main, measured=measured, media=media)
-        if fingerprinted and (links := versions.links_that_vary(tree, page, source)):
+        is_echoless = fingerprinted and Extract.ECHOLESS in wanted
+        if is_echoless and (links := versions.links_that_vary(tree, page, source)):
             content.remove(links)
             varying = content.visible_text(tree, may_have_main=has_main, media=media)
     del tree, reading  # the tree takes ten times the memory of the page

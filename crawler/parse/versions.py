@@ -1,8 +1,8 @@
 """Which fingerprints a page has: of its content, with and without what repeats its address, and in any order.
 
 What is compared is made in `fingerprint`, what repeats an address found in `echo`; `html` reads the page. A
-page is the same under whatever address it is read: so both fingerprints are made of every page that has one,
-and they are equal where nothing repeats the address. Pure.
+page is the same under whatever address it is read: so one that is compared without what repeats its address
+says as well what it would say at its own, and other pages pay nothing for it. Pure.
 """
 
 import re
@@ -34,26 +34,27 @@ def versioned(
     folded = content.fold(visible)
     lasting = content.lasting(folded)
     ordered = plain = content.fingerprint(lasting)
-    is_calendar = Extract.CALENDAR in source.wanted
-    own = echo.Echo(source.url, calendar=is_calendar)
-    if varying is visible:
-        told = content.echoless(folded, own, lasting)
-    else:
-        told = content.echoless(content.fold(varying), own)
-    echoless = plain if told == lasting else content.fingerprint(told)
+    echoing: str | None = None
     unordered: str | None = ordered
     if not (visible.text or visible.media):
         unordered = None
     elif leads_to_queries(page, source.url):
         unordered = content.unordered(visible)
     if Extract.ECHOLESS in source.wanted:
-        lasting, ordered = told, echoless
+        is_calendar = Extract.CALENDAR in source.wanted
+        if varying is not visible:
+            folded = content.fold(varying)
+            lasting = content.lasting(folded)
+        # A page links to its own path with a query perhaps only where it has one.
+        echoing = content.fingerprint(lasting) if varying is not visible and "?" in source.url else plain
+        lasting = content.echoless(folded, echo.Echo(source.url, calendar=is_calendar), lasting)
+        ordered = content.fingerprint(lasting)
         if unordered and content.is_in_order(unordered, plain) and not is_calendar:
             unordered = ordered
     pieces = content.pieces(lasting) if source.known not in {"", ordered} else ()
     return page._replace(
         content=ordered,
-        echoless=echoless if echoless != ordered else None,
+        echoing=echoing if echoing != ordered else None,
         unordered=unordered,
         pieces=pieces,
     )

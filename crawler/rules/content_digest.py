@@ -6,22 +6,26 @@ depends on the page and on what the last run stored about it, never on the order
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Final
+from urllib.parse import unquote
 
 from crawler.model.facts import Facts
 from crawler.model.reasons import Source
 from crawler.parse import fingerprint
 from crawler.parse import url as urls
 from crawler.rules.duplicates import names_folder, stem
-from crawler.rules.spellings import sessions
+from crawler.rules.spellings import sessions, without_extension
 from crawler.rules.traps import calendar_of
 
 # One of so many pages is always fingerprinted: they expose headers that change while the text does not.
 FINGERPRINTED_SHARE: Final = 8
 _JOINING: Final = frozenset("?;+,")
+SHORT_WORD: Final = 3  # characters
 _SEPARATORS: Final = re.compile(r"[\W_]")
+_BUT_DOTS: Final = re.compile(r"[^\w.]|_")
 
 
 def suffices(url: str, body: bytes, facts: Facts, prior: Facts | None, sources: Sequence[Source]) -> bool:
@@ -38,14 +42,39 @@ def is_suspicious(url: str) -> bool:
     """Whether the URL may be one of endlessly many whose pages repeat what is asked for.
 
     It has a query or parameters after ";", adds up words with "+" or ",", a segment or a word of its path
-    comes again, or a segment looks like the id of a session. Numbers come again in many true paths.
+    comes again, or a segment looks like the id of a session. Numbers come again in many true paths, parts of
+    dotted names in those of documentation (`/java.base/java/`), short words in one title.
     """
-    path = urls.target(url).lower()
     if not _JOINING.isdisjoint(url):
         return True
+    path = urls.target(url).lower()
+    path = unquote(path).lower() if "%" in path else path
     parts = [part for part in path.split("/") if part]
-    words = [word for word in _SEPARATORS.split(path) if word and not word.isdigit()]
-    return len(set(parts)) < len(parts) or len(set(words)) < len(words) or any(sessions(url))
+    words = _words(_SEPARATORS, path)
+    is_again = len(set(parts)) < len(parts) or (len(set(words)) < len(words) and _has_word_again(parts))
+    return is_again or any(sessions(url))
+
+
+def _words(separators: re.Pattern[str], text: str) -> list[str]:
+    return [word for word in separators.split(text) if word and not word.isdigit()]
+
+
+def _has_word_again(parts: Iterable[str]) -> bool:
+    """Whether a word comes again: a short one in another segment, or more than once in its own."""
+    before = set[str]()
+    for part in parts:
+        name = without_extension(part) if "." in part else part
+        words = inside = _words(_SEPARATORS, name)
+        if len(set(inside)) < len(inside) and any(
+            times > (1 if len(word) > SHORT_WORD else 2) for word, times in Counter(inside).items()
+        ):
+            return True
+        if "." in part:
+            words = [*_words(_BUT_DOTS, name), *([part[len(name) :]] if len(name) < len(part) else ())]
+        if not before.isdisjoint(words):
+            return True
+        before.update(words)
+    return False
 
 
 def is_sampled(url: str) -> bool:

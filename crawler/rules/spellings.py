@@ -45,6 +45,11 @@ def folded(url: str) -> str:
     return f"{urls.origin(address)}/{'/'.join(segments)}?{'&'.join(given)}"
 
 
+def without_extension(segment: str) -> str:
+    """A segment in lower case without the extension of a page: `a` of `a.html`."""
+    return _EXTENSION.sub("", segment)
+
+
 def without_info(url: str) -> str | None:
     """The page before more of the path, which some servers ignore: `/a.php` of `/a.php/b`."""
     address, mark, query = url.partition("?")

@@ -91,7 +91,11 @@ def test_page_that_links_to_queries_is_still_fingerprinted(body: bytes, spared: 
     [
         ("/a/b/a", True), ("/1/2/1", True), ("/en/shop-en", True), ("/x?y=1", True), ("/a8f5f167f44f4964/x", True),
         ("/tag/tea+milk", True), ("/tag/tea,milk", True),
-        ("/section-7/page-7.html", False), ("/2024/05/2024-05-17.html", False), ("/a/b", False), ("/", False),
+        ("/colour-red/colour-blue", True), ("/x.html/y.html", True), ("/a.php/b.php", True), ("/x.html/x/", True),
+        ("/tea-milk-tea-milk", True), ("/a-b-a-b-a-b", True), ("/go/start.news.start", True),
+        ("/%C3%BCber/%c3%bcber", True), ("/section-7/page-7.html", False), ("/2024/05/2024-05-17.html", False),
+        ("/a/b", False), ("/", False), ("/java.base/java/util/List.html", False), ("/std/vec/struct.vec.html", False),
+        ("/the-cat-and-the-hat", False), ("/%D0%BF%D1%80%D0%B8%D0%B2%D0%B5%D1%82", False), ("/a.html", False),
     ],
 )  # fmt: skip
 def test_suspicious_addresses(path: str, expected: bool) -> None:

@@ -35,7 +35,7 @@ async def unlist(pages: Record, answers: SiteAnswers, starts: Sequence[Url]) -> 
 
 def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> Iterator[Pair]:
     """Pages that may be the same: with the same content, or with an echo of their address in it."""
-    groups, alike = _groups(pages), defaultdict[tuple[str | None, str], list[Url]](list)
+    firsts, alike = _firsts(pages), defaultdict[tuple[str | None, str], list[Url]](list)
     for page in pages:
         for shape in ignored_parts.without_a_folder(page.url):
             alike[page.title, shape].append(page.url)
@@ -43,8 +43,10 @@ def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
         is_echoless = is_suspicious(page.url)
         shorter = [known[base] for base in ignored_parts.without_a_part(page.url) if base in known]
         bases = [base.url for base in shorter if base.is_like(page)][:1]
-        if not bases and (first := min(groups[page.origin, page.content], key=_rank)) != page.url:
-            bases.append(first)
+        if not bases:
+            first = firsts[page.origin, page.content]
+            first = min(first, firsts.get((page.origin, page.echoing), first), key=_rank)
+            bases = [first] if first != page.url else []
         if not bases or is_echoless:
             # What repeats its address may have been left out of one of them only.
             titled = [base.url for base in shorter if base.title == page.title]
@@ -56,14 +58,11 @@ def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
             yield from ignored_parts.pairs(page.url, base)
 
 
-def _groups(pages: Iterable[RepeatedPage]) -> Mapping[tuple[str, str], Sequence[Url]]:
-    """The pages by origin and content; with it also those that have it but for what repeats their address."""
-    found = defaultdict[tuple[str, str], list[Url]](list)
-    for page in pages:
-        found[page.origin, page.content].append(page.url)
-    for page in pages:
-        if page.echoless and (page.origin, page.echoless) in found:
-            found[page.origin, page.echoless].append(page.url)
+def _firsts(pages: Iterable[RepeatedPage]) -> Mapping[tuple[str, str | None], Url]:
+    """By origin and content: the page with the shortest address."""
+    found = dict[tuple[str, str | None], Url]()
+    for page in sorted(pages, key=lambda page: _rank(page.url)):
+        found.setdefault((page.origin, page.content), page.url)
     return found
 
 

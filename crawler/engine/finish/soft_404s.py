@@ -114,4 +114,4 @@ async def _facts(pages: Record, url: Url) -> Facts | None:
 
 def _versions(facts: Facts) -> Iterator[str | None]:
     """What is compared of a page: its content, with and without what repeats its address, and its bytes."""
-    yield from (facts.content, facts.echoless, f"{fingerprint.BYTES}{facts.digest}")
+    yield from (facts.content, facts.echoing, f"{fingerprint.BYTES}{facts.digest}")
