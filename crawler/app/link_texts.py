@@ -30,11 +30,12 @@ from crawler.parse.url import Url
 from crawler.ports import Frontier, reads
 from crawler.report.catalogue import Severity
 from crawler.report.findings import Findings
+from crawler.report.inbound_links import FIRST
 from crawler.report.url_kind import BY_KIND, LINK_CODES
 
 CODES: Final = frozenset(code for code in LINK_CODES if code.severity is not Severity.INFO)
 KINDS: Final = frozenset(kind for kind, code in BY_KIND.items() if code in CODES)
-EXAMPLES: Final = 3  # pages of each target
+EXAMPLES: Final = 3  # pages of a target in the template; of others, those that a report names
 MOST_CHOSEN: Final = 1_000  # pages, most of which were read in earlier runs
 MOST_TARGETS: Final = 1_000  # of one page
 AT_ONCE: Final = 5  # requests
@@ -128,7 +129,7 @@ class LinkTexts(NamedTuple):
         if not findings.has(KINDS):
             return {}
         return {
-            page.id: _Broken(found.links, found.sources[:EXAMPLES])
+            page.id: _Broken(found.links, found.sources[: EXAMPLES if found.site_wide else FIRST])
             async for page in reports.each(rows.stream(reads.Suspects()))
             for found in findings.found(page)
             if found.code in CODES and found.links
@@ -157,7 +158,7 @@ class LinkTexts(NamedTuple):
         every = sorted({page for one in broken.values() for page in one.pages})
         names = await reports.names_of(self.frontier, every)
         chosen = dict[int, None]()
-        for place in range(EXAMPLES):
+        for place in range(FIRST):
             links = Counter[int]()
             for one in broken.values():
                 if len(one.pages) > place and one.pages[place] in names:

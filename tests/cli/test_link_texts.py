@@ -88,6 +88,18 @@ def test_report_names_text_and_place_of_broken_links(site: Site) -> None:
     assert found_rows[f"{site.url}/old"] == ("Prices", "nav")
 
 
+def test_every_page_that_the_report_names_is_read(site: Site) -> None:
+    names = [f"p{number}" for number in range(4, 9)]
+    for name in names:
+        site.home.put(f"/{name}", page(name, f'<aside><a href="/lost">From {name}</a></aside>'))
+    assert site.crawl()[0] == 0
+    known = site.links("--to", "/lost")
+    assert known == {
+        ("/p3", "/lost"): ("Lost & found", "main"),
+        **{(f"/{name}", "/lost"): (f"From {name}", "aside") for name in names},
+    }
+
+
 def test_explain_names_what_links_say(site: Site, run: Run) -> None:
     assert site.crawl()[0] == 0
     _, out, _ = run("explain", f"{site.url}/lost", "--state", site.state)
