@@ -34,13 +34,13 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4116,
+    "parse": 4121,
     "model": 1914,
     "errors": 200,
-    "settings": 1684,
+    "settings": 1688,
     "ports": 1040,
     "report": 3994,
-    "rules": 4234,
+    "rules": 4239,
     "fetch": 3815,
     "frontier": 8590,
     "sitemap": 5010,

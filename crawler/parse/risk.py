@@ -14,6 +14,7 @@ SHORT_BYTES: Final = 65_536  # up to here, reading a page takes but a moment
 PLAIN_BYTES: Final = 1_000_000  # of text and attributes, which take the parser less than 50 ms
 PLAIN_TAGS: Final = 5_000  # all inside each other, or all options: 100 ms
 PLAIN_TAG: Final = 16_000  # bytes of one tag: as many attributes as fit take 50 ms
+_BLOCK: Final = PLAIN_TAG // 2
 PLAIN_ATTRIBUTES: Final = 5_000  # of a longer one: each is compared with those before it
 FEW_TAGS: Final = 1_000  # up to here misnested elements do no harm
 FEW_BYTES: Final = 3 * FEW_TAGS  # too few to exceed any of these limits: a tag takes three
@@ -74,6 +75,9 @@ def _has_large_tag(body: bytes) -> bool:
     """Whether a tag may have more than `PLAIN_ATTRIBUTES`."""
     if len(body) > SHORT_BYTES and _TAG_IN_VALUE.search(body):
         return True
+    # So long a tag leaves one of these blocks without a `>`: to look takes a thousandth of splitting at each.
+    if all(body.find(b">", at, at + _BLOCK) >= 0 for at in range(0, len(body) - _BLOCK + 1, _BLOCK)):
+        return False
     pieces = [piece[piece.find(b"<") :] for piece in body.split(b">") if len(piece) > PLAIN_TAG]
     tags = [_QUOTED.sub(b"", one) if _PLAIN_OPENING.fullmatch(one) else one for one in pieces]
     return any(tag.startswith(b"<") and _places(tag) > PLAIN_ATTRIBUTES for tag in tags)

@@ -190,8 +190,14 @@ class Judge:
         content, watched = noise.version(prior.content, prior.watched, page.content, page.pieces)
         # A page on which only noise changed is the page that it was.
         echoing = page.echoing if content == page.content else prior.echoing
-        facts = facts._replace(digest=fingerprint.digest(reply.body), stated=stated, echoing=echoing)
-        facts = facts._replace(content=content, watched=watched, title=page.title)
+        facts = facts._replace(
+            digest=fingerprint.digest(reply.body),
+            stated=stated,
+            echoing=echoing,
+            content=content,
+            watched=watched,
+            title=page.title,
+        )
         if lease.missing and soft_404.is_missing(lease.missing, page.blocks):
             return Verdict(Unlisted(Why.SOFT_404, soft_404.at_origin(urls.origin(url))[0]), facts)
         verdict = self._html(lease, reply, self._dated(facts), page, now)

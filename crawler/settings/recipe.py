@@ -44,8 +44,12 @@ class Recipe(NamedTuple):
 
     def count_unlisted(self, targets: Iterable[str]) -> int:
         """How many of these paths and queries it does not list."""
-        patterns = [compile_pattern(text) for text in self.no_list]
-        return sum(any(pattern.search(target) for pattern in patterns) for target in targets)
+        every = left = list(targets)
+        for text in self.no_list:
+            pattern = compile_pattern(text)
+            found = pattern.search if text.startswith("re:") else pattern.match  # a glob has to begin there
+            left = [target for target in left if not found(target)]
+        return len(every) - len(left)
 
     def pattern_of(self, target: str) -> str | None:
         """The first of its patterns that a path and query match, with the name of its setting."""
