@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -221,5 +222,6 @@ def test_an_interrupt_at_a_question_leaves_at_once(terminal: Terminal, tmp_path:
         with suppress(subprocess.TimeoutExpired):
             terminal.child.wait(1)
             break
-    assert terminal.child.wait(1) == 130
+    # Another one that comes while Python ends kills it: to a shell, that is 130 as well.
+    assert terminal.child.wait(60) in {130, -signal.SIGINT}
     assert list(tmp_path.iterdir()) == []
