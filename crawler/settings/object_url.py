@@ -41,8 +41,8 @@ def is_object_url(output: str) -> bool:
     return output.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 
-def parsed(output: str, place: str = "a folder") -> ObjectUrl | None:
-    """The parts of such a URL; None for a `place` on a disk. Raises `ValueError`."""
+def parsed(output: str, place: str = "a folder", example: str = "prefix") -> ObjectUrl | None:
+    """The parts of such a URL; None for a `place` on a disk. Raises `ValueError`, which shows an `example`."""
     found = _URL.fullmatch(output)
     if found is None:
         return None
@@ -54,7 +54,7 @@ def parsed(output: str, place: str = "a folder") -> ObjectUrl | None:
         near = f"; did you mean {_SIMILAR[scheme]}://?" if scheme in _SIMILAR else ""
         raise ValueError(f"must be {place}, or a URL with s3://, gs:// or az://{near}")
     if not _BUCKET.fullmatch(bucket):
-        raise ValueError(f"must name a bucket, as in {scheme}://my-bucket/prefix")
+        raise ValueError(f"must name a bucket, as in {scheme}://my-bucket/{example}")
     prefix = prefix.strip("/")
     segments = prefix.split("/") if prefix else []
     if len(prefix) > _LONGEST or any(
@@ -75,7 +75,7 @@ def state_object(state: str | None) -> ObjectUrl | None:
     scheme, colon, _ = (state or "").partition("://")
     if state is None or not colon or scheme.lower() not in {*SCHEMES, *_SIMILAR}:
         return None
-    url = parsed(state, "a file")
+    url = parsed(state, "a file", "site.db")
     if url and not url.prefix:
         raise ValueError(f"must name an object, as in {url}/site.db")
     return url
