@@ -80,7 +80,7 @@ class _Broken(NamedTuple):
     pages: Sequence[int]  # the first of these
 
 
-class _Due(NamedTuple):
+class _PageToRead(NamedTuple):
     """A page that is to be read, and its targets with findings."""
 
     page: PageRow
@@ -106,7 +106,7 @@ class LinkTexts(NamedTuple):
         log.info("reading pages again", extra={"fields": {"pages": len(due)}})
         answers, limiter = Counter[bool](), anyio.CapacityLimiter(AT_ONCE)
 
-        async def look(one: _Due) -> None:
+        async def look(one: _PageToRead) -> None:
             async with limiter:
                 if not answers[True] and answers[False] >= SILENT:
                     return
@@ -135,7 +135,7 @@ class LinkTexts(NamedTuple):
             if found.code in CODES and found.links
         }
 
-    async def _due(self, broken: Mapping[int, _Broken]) -> AsyncIterator[_Due]:
+    async def _due(self, broken: Mapping[int, _Broken]) -> AsyncIterator[_PageToRead]:
         """The pages to read: those of which something is not known yet."""
         left, rows = self.most, self.frontier
         pages = await self._chosen(broken)
@@ -151,7 +151,7 @@ class LinkTexts(NamedTuple):
                 if left <= 0:
                     return
                 left -= 1
-                yield _Due(page, targets)
+                yield _PageToRead(page, targets)
 
     async def _chosen(self, broken: Mapping[int, _Broken]) -> Sequence[int]:
         """The first page of each target, then the second, and so on; those that tell of most links first."""
@@ -166,7 +166,7 @@ class LinkTexts(NamedTuple):
             chosen |= dict.fromkeys(sorted(links, key=lambda page: (-links[page], names[page])))
         return list(chosen)[:MOST_CHOSEN]
 
-    async def _anchors(self, due: _Due, page: ParsedPage) -> Sequence[AnchorRow]:
+    async def _anchors(self, due: _PageToRead, page: ParsedPage) -> Sequence[AnchorRow]:
         """What the page says of each target; nothing if it does not lead there any more."""
         names = await reports.names_of(self.frontier, due.targets)
         targets = {url: number for number, url in names.items()}

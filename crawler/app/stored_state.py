@@ -44,7 +44,7 @@ Token = Annotated[str, Meta(pattern="^[0-9a-f]{16}$")]
 PackName = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}\.[0-9]{1,9}$")]
 
 
-class Record(Struct, frozen=True):
+class PackedState(Struct, frozen=True):
     """Which packed state is the one. `before`: the one that it replaced, and that is to be deleted."""
 
     sitemap_crawler_state: int
@@ -75,7 +75,7 @@ class StoredState:
         self._renewing = Lock()
         self._lock: ObjectVersion | None = None  # ours
         self._stale = set[str]()  # packed states that we have put or replaced, and that are to be deleted
-        self._record: Record | None = None
+        self._record: PackedState | None = None
         self._version: ObjectVersion | None = None  # of the record
         self._put_at: datetime | None = None  # when that was, by the clock of the store
 
@@ -193,7 +193,9 @@ class StoredState:
         self._stale.add(name)
         with failpoint("put of state"):
             store.put(self._name(name), packed)
-        record = Record(FORMAT, name, before.pack if before else None, made.sha256, made.bytes, made.size)
+        record = PackedState(
+            FORMAT, name, before.pack if before else None, made.sha256, made.bytes, made.size
+        )
         with failpoint("put of record"):
             self._version = self._put_ours(store, self._key, msgspec.json.encode(record), self._version)
         self._record = record
@@ -237,7 +239,7 @@ class StoredState:
         self._record = self._version = self._put_at = None
         if there is None:
             return
-        record = _decoded(there, Record)
+        record = _decoded(there, PackedState)
         if record is None or record.sitemap_crawler_state != FORMAT:
             raise FrontierError(
                 f"{self.url} is not a state of sitemap-crawler and is left untouched: name another object "
@@ -245,7 +247,7 @@ class StoredState:
             )
         self._record, self._version, self._put_at = record, there.version, there.modified
 
-    def _unpack(self, packed: Path, to: Path, record: Record) -> None:
+    def _unpack(self, packed: Path, to: Path, record: PackedState) -> None:
         if record.size > shutil.disk_usage(to.parent).free - HEADROOM:
             raise FrontierError(
                 f"The state {self.url} cannot be fetched: unpacked, it has {record.size:,} bytes, and the "

@@ -50,19 +50,11 @@ async def export_sitemap(settings: Settings, origins: Sequence[Origin] = ()) -> 
         doubts = await doubts_of(frontier, [known])
         result = await result_of(frontier, base, balance, doubts, complete=run.complete)
         try:
+            namespaces = [feature.namespace for feature in writing(settings)]
             published = await publish(
                 in_published_order(frontier, base, settings),
-                replace(
-                    settings,
-                    output=replace(settings.output, publish_base=base.base),
-                    guard=replace(settings.guard, allow_partial=True),
-                ),
-                CrawlToPublish(
-                    base.site,
-                    result,
-                    str(run.number),
-                    namespaces=[feature.namespace for feature in writing(settings)],
-                ),
+                _of_any_crawl(settings, base.base),
+                CrawlToPublish(base.site, result, str(run.number), namespaces=namespaces),
             )
         except PublishRefused as refusal:
             raise await with_examples(frontier, refusal) from None
@@ -74,3 +66,9 @@ async def export_sitemap(settings: Settings, origins: Sequence[Origin] = ()) -> 
     }
     print_summary(with_defaults(facts), settings.log)
     return Exit.OK
+
+
+def _of_any_crawl(settings: Settings, base: str) -> Settings:
+    """Settings under which an unfinished crawl is published, with the URLs of its own publication."""
+    output = replace(settings.output, publish_base=base)
+    return replace(settings, output=output, guard=replace(settings.guard, allow_partial=True))

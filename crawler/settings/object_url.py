@@ -42,7 +42,7 @@ def is_object_url(output: str) -> bool:
 
 
 def parsed(output: str, place: str = "a folder", example: str = "prefix") -> ObjectUrl | None:
-    """The parts of such a URL; None for a `place` on a disk. Raises `ValueError`, which shows an `example`."""
+    """The parts of such a URL; None for a `place` on a disk. Raises `ValueError` with an `example`."""
     found = _URL.fullmatch(output)
     if found is None:
         return None
