@@ -17,7 +17,7 @@ from crawler.parse.late import late
 from crawler.parse.volatile_text import NODE
 
 MARK: Final = b"\x01"  # no text contains it
-MOST_PHRASES: Final = 60
+MOST_PHRASES: Final = 80
 MOST_PLACES: Final = 20  # of one phrase that are looked at: an echo is not as frequent as a subject
 LONGEST_EXTENSION: Final = 5  # characters
 YEARS: Final = 5  # to each side, that a calendar may lead to
@@ -50,6 +50,8 @@ _ISO: Final = late(
     r"(?:[^0-9a-z]{1,2}(?P<day>\d\d?)(?!\d))?)?"
 )
 _COMPACT: Final = late(rf"(?<!\d){_YEAR}(?P<month>\d\d)(?P<day>\d\d)?(?!\d)")
+# 25-11-2026 or 11-25-2026: what cannot be a month is the day.
+_YEAR_LAST: Final = late(rf"(?<=/)(?P<one>\d\d?)(?P<mark>[-.])(?P<two>\d\d?)(?P=mark){_YEAR}(?=/|$|\.\D)")
 _NAMED: Final = late(r"(?:^|[?&])(?P<name>y|m|d|year|yr|yyyy|month|mon|mm|day|dd)=(?P<value>\d{1,4})(?=&|$)")
 # A whole date in a text, with its year: 23 November 2026, Nov 23rd, 2026, 23.11.2026, 2026-11-23.
 _WEEKDAY: Final = rb"(?:\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},?\s+)?"
@@ -60,7 +62,7 @@ _WHOLE_DATES: Final = tuple(
         rb"\b(?P<d>\d\d?)(?:st|nd|rd|th|\.)?\s+" + _MONTH % b"m" + rb",?\s+(?P<y>\d{4})\b",
         rb"\b" + _MONTH % b"m" + rb"\s+(?P<d>\d\d?)(?:st|nd|rd|th)?,?\s+(?P<y>\d{4})\b",
         rb"\b(?P<d>\d\d?)[./](?P<m>\d\d?)[./](?P<y>\d{4})\b",
-        rb"\b(?P<y>\d{4})(?P<mark>[-/. ])(?P<m>\d\d?)(?P=mark)(?P<d>\d\d?)\b",
+        rb"\b(?P<y>\d{4})(?P<mark>[-/. ])(?P<m>\d\d?)(?P=mark)(?P<d>\d\d?)(?:\b|(?=t\d\d:))",
     )
 )
 WEEK: Final = 7  # days to each side of the date of a URL, that its page may show as well
@@ -271,7 +273,11 @@ def _widened(text: bytes, start: int, end: int, least: int) -> tuple[int, int]:
 
 def _date_of(url: str) -> tuple[int, int, int] | None:
     """The date that a URL names: year, month and day, or zero for those that it does not name."""
-    target = url.partition("://")[2].partition("/")[2].lower()
+    target = urls.target(url).lower()
+    if found := _YEAR_LAST.search(target):
+        one, two = int(found["one"]), int(found["two"])
+        return int(found["year"]), *((one, two) if two > 12 else (two, one))
+    target = target[1:]
     named = {found["name"][0]: int(found["value"]) for found in _NAMED.finditer(target)}
     if named.get("y", 0) > 1_000:
         return named["y"], named.get("m", 0), named.get("d", 0)
@@ -310,6 +316,9 @@ def _days_near(year: int, month: int, day: int) -> Iterator[bytes]:
         yield from (name.encode(), name[:3].encode())
         yield from _in_digits(one.day)
         yield from (b"%d%s" % (one.day, suffix) for suffix in (b"st", b"nd", b"rd", b"th"))
+        yield b"%d%02d%02d" % (one.year, one.month, one.day)
+    number = own.timetuple().tm_yday
+    yield from (*_in_digits(own.isocalendar().week), b"%d" % number, b"%03d" % number)
 
 
 def _without_week(text: bytes, dated: tuple[int, int, int]) -> bytes:

@@ -45,10 +45,13 @@ _NAMED: Final = (
 )
 _DAY: Final = r"(?:0?[1-9]|[12]\d|3[01])"
 _WEEK: Final = r"(?:w|wk|week|kw|woche|semaine|semana|settimana|tydzien)"
+_TWO: Final = r"(?:0[1-9]|1[0-2])"
+_TWO_DAYS: Final = r"(?:0[1-9]|[12]\d|3[01])"
 # Deliberately narrow: album_1523_7 and IMG_20220102 are not dates, and pages of a calendar are compared
-# without numbers.
+# without numbers. Eight digits, or a year at the end, are a date as the whole name of a page in a folder.
 _DATE_PATH: Final = re.compile(
-    rf"(?<=[/_.-])(?:{_YEAR}([-/])(?:(?:{_MONTH}|{_NAMED})(?:\1{_DAY})?|W\d\d|{_WEEK}/\d\d?)|{_NAMED}[-/]{_YEAR}(?:/{_DAY})?)"
+    rf"(?<=[/_.-])(?:{_YEAR}([-/])(?:(?:{_MONTH}|{_NAMED})(?:\1{_DAY})?|W\d\d|{_WEEK}/\d\d?)|{_NAMED}[-/]{_YEAR}(?:/{_DAY})?"
+    rf"|(?<=\w/)(?:{_YEAR}{_TWO}{_TWO_DAYS}|(?:{_DAY}([-.]){_MONTH}\2|{_MONTH}([-.]){_DAY}\3){_YEAR}))"
     r"(?=/?(?:\.[a-z]{1,5})?$)",
     re.IGNORECASE,
 )

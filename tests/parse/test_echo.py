@@ -120,6 +120,27 @@ def test_months_of_an_empty_calendar_are_one_content(path: str) -> None:
     assert len(shown) == 1
 
 
+@pytest.mark.parametrize(
+    "form",
+    ["/log/{:%Y%m%d}", "/log/{:%d-%m-%Y}", "/log/{:%d.%m.%Y}.html", "/log/{:%Y/%m/%d}", "/log?d={:%Y-%m-%d}"],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{0:%A}, the {0.day} of {0:%B}: at anchor|{1:%Y%m%d}|{2:%Y%m%d}",
+        "Day {0:%j}, week {0:%V} of {0:%Y}|at anchor",
+        "{0:%Y-%m-%dT00:00}|at anchor",
+    ],
+)
+def test_days_of_an_empty_log_are_one_content(form: str, text: str) -> None:
+    days = (date(2024, 2, 29), date(2026, 11, 25), date(2031, 6, 13))
+    shown = {
+        said(text.format(day, day - timedelta(1), day + timedelta(1)), form.format(day), calendar=True)
+        for day in days
+    }
+    assert len(shown) == 1
+
+
 def test_months_counted_from_now_are_one_content() -> None:
     shown = {
         month(name, days, 3, f"/cal?month={at}")

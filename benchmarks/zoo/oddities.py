@@ -1,0 +1,122 @@
+"""Pages that say hardly more than their address, true and worthless ones, and traps that repeat it in words."""
+
+from datetime import date, timedelta
+
+from benchmarks.zoo.site import MISSING, Reply, Request, Site, html_page, number, page, token, worthless
+
+SHOWN = date(2026, 11, 25)
+POEMS = tuple(f"/poem-{n}" for n in range(40))
+
+
+def diary(asked: Request) -> Reply:
+    """A diary with a page for any day, before and after it the next ones; nothing was ever written in it."""
+    if asked.path == "/" or asked.path in POEMS:
+        return page(asked.path.strip("/") or "poems", [*POEMS, f"/diary/{SHOWN:%Y/%m/%d}"])
+    if asked.segments[:1] != ["diary"] or len(asked.segments) != 4:
+        return MISSING
+    day = date(*map(int, asked.segments[1:]))
+    near = [day + timedelta(n) for n in (-1, 1)]
+    text = f"Nothing was written on {day:%A}, the {day.day} of {day:%B} {day.year}."
+    return worthless(f"Diary of {day:%d %B %Y}", text, [f"/diary/{one:%Y/%m/%d}" for one in near])
+
+
+def log(asked: Request) -> Reply:
+    """The same in eight digits, with the number of the day and of the week."""
+    if asked.path == "/" or asked.path in POEMS:
+        return page(asked.path.strip("/") or "poems", [*POEMS, f"/log/{SHOWN:%Y%m%d}"])
+    if len(asked.segments) != 2 or asked.segments[0] != "log" or len(asked.segments[1]) != 8:
+        return MISSING
+    day = date.fromisoformat(asked.segments[1])
+    to = [f"/log/{day + timedelta(n):%Y%m%d}" for n in (-1, 1)]
+    return worthless("Log", f"{day:%A}, {day:%B} {day.day}, day {day:%j}, week {day:%V}: at anchor.", to)
+
+
+READINGS = tuple(f"/meter/{date(2025, 12, 1) + timedelta(n):%Y%m%d}" for n in range(200))
+
+
+def readings(asked: Request) -> Reply:
+    """A meter that was read each day: the pages have a number each, and lead to the next day only."""
+    if asked.path == "/":
+        return page("meter", READINGS[::40])
+    if asked.path not in READINGS:
+        return MISSING
+    at = READINGS.index(asked.path)
+    body = html_page("Meter", f"{4_000 + 17 * at + number(at, below=17)} kWh", READINGS[at + 1 : at + 2])
+    return Reply(body, content=asked.path)
+
+
+WINES = tuple(f"/wine-{n}" for n in range(90))
+
+
+def senders(asked: Request) -> Reply:
+    """A guest posts 300 links with a sender, which the page greets and hands on to two more."""
+    if asked.target == "/":
+        return page("cellar", [*WINES, "/guests"])
+    if asked.target == "/guests":
+        return page("guests", [f"{WINES[number(n, below=90)]}?via={token(n)[:6]}" for n in range(300)])
+    if asked.path not in WINES:
+        return MISSING
+    via = asked.query.get("via", "")
+    to = [f"{asked.path}?via={via}.{end}" for end in ("mail", "print")] if via else []
+    shown = page(asked.path.strip("/"), ["/", *to])
+    greeting = f"<p>Welcome, friend of {via}!</p></main>" if via else "</main>"
+    return Reply(shown.body.replace("</main>", greeting), content=shown.content)
+
+
+MEMBERS = tuple(f"/members/{first}-{n}" for n in range(100) for first in ("anna", "boris", "chloe", "dinesh"))
+
+
+def members(asked: Request) -> Reply:
+    """Members of a forum who have not written anything; each page leads to the next one only."""
+    if asked.path == "/":
+        return page("forum", MEMBERS[::40])
+    if asked.path not in MEMBERS:
+        return MISSING
+    at = MEMBERS.index(asked.path)
+    name = asked.segments[-1].replace("-", " ").title()
+    body = html_page(f"{name} - Forum", f"{name} has not written anything yet.", MEMBERS[at + 1 : at + 2])
+    return Reply(body, content=asked.path)
+
+
+KINDS = ("lamp", "chair", "table", "sofa", "desk", "shelf", "rug", "vase")
+TOWNS = ("bonn", "ulm", "kiel", "trier", "essen", "mainz", "gera", "hamm", "jena", "celle", "fulda", "hof")
+BRANCHES = tuple(f"/{kind}-shop/{kind}-shop-{town}" for kind in KINDS for town in TOWNS)
+
+
+def branches(asked: Request) -> Reply:
+    """Branches of a shop, of which the word for the shop stands in the address twice and the text says no more."""
+    if asked.path == "/":
+        return page("shops", [f"/{kind}-shop" for kind in KINDS])
+    if asked.path in {f"/{kind}-shop" for kind in KINDS}:
+        return page(asked.path, [to for to in BRANCHES if to.startswith(f"{asked.path}/")])
+    if asked.path not in BRANCHES:
+        return MISSING
+    name = asked.segments[-1].replace("-", " ").capitalize()
+    return Reply(html_page(name, f"{name}: opening soon.", ["/"]), content=asked.path)
+
+
+SIGNS = tuple(f"/sign?code={0x4E00 + n:X}" for n in range(400))
+
+
+def signs(asked: Request) -> Reply:
+    """A table of characters: each page shows a code, which is in its address, and one character."""
+    if asked.path == "/":
+        return page("signs", [f"/block-{n}" for n in range(20)])
+    if asked.path.startswith("/block-"):
+        at = int(asked.path.removeprefix("/block-"))
+        return page(f"block {at}", SIGNS[20 * at : 20 * at + 20]) if at < 20 else MISSING
+    if asked.target not in SIGNS:
+        return MISSING
+    code = asked.query["code"]
+    return Reply(html_page(f"U+{code}", f"Code {code}: {chr(int(code, 16))}", ["/"]), content=asked.target)
+
+
+SITES = (
+    Site("diary-days", diary, ("/", *POEMS), "an empty diary by day, in words", endless=True),
+    Site("ship-log", log, ("/", *POEMS), "an empty log by day in eight digits, with days of the year", endless=True),
+    Site("readings", readings, ("/", *READINGS), "true pages by day in eight digits, one number each"),
+    Site("posted-senders", senders, ("/", "/guests", *WINES), "300 posted links whose sender is greeted and handed on", endless=True),
+    Site("silent-members", members, ("/", *MEMBERS), "true pages that say nothing but their name"),
+    Site("shop-branches", branches, ("/", *(f"/{kind}-shop" for kind in KINDS), *BRANCHES), "the same with words that come again in their address"),
+    Site("signs", signs, ("/", *(f"/block-{n}" for n in range(20)), *SIGNS), "true pages that differ in one character and their parameter"),
+)  # fmt: skip
