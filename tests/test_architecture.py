@@ -34,7 +34,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4127,
+    "parse": 4129,
     "model": 1914,
     "errors": 200,
     "settings": 1688,

@@ -12,7 +12,7 @@ from one on which only a menu or a list of other pages did. Pure.
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 try:
@@ -21,7 +21,8 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+if TYPE_CHECKING:  # the rules of duplicates import this, and what only reads a state needs no parser
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.parse import volatile_text
 from crawler.parse.echo import MARK, Echo
@@ -77,7 +78,7 @@ class VisibleText(NamedTuple):
 
 
 def visible_text(
-    tree: LexborHTMLParser, *, may_have_main: bool = True, measured: bool = False, media: int = MOST_MEDIA
+    tree: "LexborHTMLParser", *, may_have_main: bool = True, measured: bool = False, media: int = MOST_MEDIA
 ) -> VisibleText:
     """The visible text. Removes the excluded elements from `tree`, so it has to be the last reader of the
     tree.
@@ -106,11 +107,11 @@ def visible_text(
     return VisibleText(title.text() if title else "", text, length, shown, linked)
 
 
-def _pieces(node: LexborNode) -> str:
+def _pieces(node: "LexborNode") -> str:
     return node.text(separator=_SEPARATOR, strip=True, skip_empty=True)
 
 
-def _linked(main: LexborNode, length: int) -> str:
+def _linked(main: "LexborNode", length: int) -> str:
     """The text of links within a text of that length: by itself it is no longer, but links may be nested."""
     found = list[str]()
     for node in main.css("a"):
@@ -121,13 +122,13 @@ def _linked(main: LexborNode, length: int) -> str:
     return _SEPARATOR.join(found)
 
 
-def remove(nodes: Sequence[LexborNode]) -> None:
+def remove(nodes: "Sequence[LexborNode]") -> None:
     """Removes elements of one tree, given in the order of the tree."""
     for node in reversed(nodes):  # nested ones before those around them
         node.decompose()
 
 
-def _media(main: LexborNode, frames: Sequence[str], length: int, most: int) -> tuple[str, ...]:
+def _media(main: "LexborNode", frames: Sequence[str], length: int, most: int) -> tuple[str, ...]:
     """What pictures, frames and other media of a page with that many characters of text show.
 
     `most`: how many there are at most.
@@ -138,7 +139,7 @@ def _media(main: LexborNode, frames: Sequence[str], length: int, most: int) -> t
     return (*(shown for node in nodes[:MOST_MEDIA] for shown in _shown(node)), *frames[:MOST_MEDIA])
 
 
-def _shown(node: LexborNode) -> list[str]:
+def _shown(node: "LexborNode") -> list[str]:
     """The address of a medium, and the text in its place."""
     given = node.attributes
     return [given[name] or "" for name in ("src", "data-src", "srcset", "data", "alt") if given.get(name)]
