@@ -26,7 +26,7 @@ from crawler.model.rows import AnchorRow, PageRow
 from crawler.parse.extract import Extract
 from crawler.parse.html import ParsedPage
 from crawler.parse.normalise import Normaliser
-from crawler.parse.url import Url
+from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, reads
 from crawler.report.catalogue import Severity
 from crawler.report.findings import Findings
@@ -40,8 +40,7 @@ MOST_CHOSEN: Final = 1_000  # pages, most of which were read in earlier runs
 MOST_TARGETS: Final = 1_000  # of one page
 AT_ONCE: Final = 5  # requests
 BATCH: Final = 100  # pages that are looked up together
-SECONDS: Final = 120.0  # for all pages, apart from the delay between requests
-SILENT: Final = 5  # pages without an answer, after which no more are asked if none had one
+SILENT: Final = 5  # pages of an origin without an answer, one after the other, after which it is left alone
 
 log = logging.getLogger("crawler")
 
@@ -68,7 +67,7 @@ async def read_link_texts(
         PageReader(access, parts.judge, parts.reader, frontier.clock).read,
         normaliser(given.settings, base=given.base),
         most,
-        min(seconds, SECONDS + access.delay * most),
+        seconds,
     )
     return await texts()
 
@@ -104,23 +103,36 @@ class LinkTexts(NamedTuple):
         if not due:
             return 0
         log.info("reading pages again", extra={"fields": {"pages": len(due)}})
-        answers, limiter = Counter[bool](), anyio.CapacityLimiter(AT_ONCE)
+        read, silent = set[int](), Counter[str]()
+        with anyio.move_on_after(self.seconds) as limit:
+            for at in range(0, len(due), AT_ONCE):
+                await self._round(due[at : at + AT_ONCE], read, silent)
+        if left := len(due) - len(read):
+            because = "max-time" if limit.cancelled_caught else "no answer"
+            fields = {"left": left, "because": because}
+            log.warning("not all pages were read again", extra={"fields": fields})
+        return len(read)
+
+    async def _round(self, due: Sequence[_PageToRead], read: set[int], silent: Counter[str]) -> None:
+        """Reads a few pages at once. It ends when all have answered, so that the pages that are asked for
+        follow from the answers, not from their speed.
+
+        Adds to `read` those that were read. `silent`: pages without an answer since the last one, by origin.
+        """
 
         async def look(one: _PageToRead) -> None:
-            async with limiter:
-                if not answers[True] and answers[False] >= SILENT:
-                    return
-                shown = _rendering(one.page)
-                page = await self.read(one.page.url, {Extract.ANCHORS}, shown)
-                answers[page is not None] += 1
-                if page is not None:
-                    await self.frontier.store_anchors(await self._anchors(one, page))
+            page = await self.read(one.page.url, {Extract.ANCHORS}, _rendering(one.page))
+            if page is not None:
+                await self.frontier.store_anchors(await self._anchors(one, page))
+                read.add(one.page.id)
 
-        with anyio.move_on_after(self.seconds):
-            async with anyio.create_task_group() as tasks:
-                for one in due:
-                    tasks.start_soon(look, one)
-        return answers[True]
+        asked = [one for one in due if silent[origin(one.page.url)] < SILENT]
+        async with anyio.create_task_group() as tasks:
+            for one in asked:
+                tasks.start_soon(look, one)
+        answered = {origin(one.page.url) for one in asked if one.page.id in read}
+        silent.update(origin(one.page.url) for one in asked)
+        silent.subtract({site: silent[site] for site in answered})
 
     async def _broken(self) -> Mapping[int, _Broken]:
         """The URLs with such a finding."""

@@ -3,15 +3,23 @@
 import csv
 import io
 import json
+import math
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
+import anyio
 import pytest
 
+from crawler.app import link_texts
 from tests.cli.conftest import Run
 from tests.postgres import new_state
-from tests.server import Origin, http, moved, serving
+from tests.server import Answer, Origin, Talk, http, moved, serving
+from tests.waiting import send_signal, until
 
 FLAGS = ("--rate", "0", "--retries", "0", "--quiet")
 FOOTER = '<footer><a href="/imprint">Our <b>imprint</b></a></footer>'
@@ -39,6 +47,16 @@ class Site:
     def crawl(self, *more: str) -> tuple[int, str, str]:
         self.home.log.clear()
         return self._run("crawl", self.url, *FLAGS, "--state", self.state, *more)
+
+    def told(self, *more: str) -> list[dict[str, Any]]:
+        """The events of a crawl that ends well."""
+        self.home.log.clear()
+        flags = [flag for flag in FLAGS if flag != "--quiet"]
+        code, _, err = self._run(
+            "crawl", self.url, *flags, "--state", self.state, "--log-format", "json", *more
+        )
+        assert code == 0, err
+        return [json.loads(line) for line in err.splitlines()]
 
     def rows(self, what: str, *words: str) -> list[dict[str, str]]:
         _, out, _ = self._run("list", what, "--state", self.state, "--format", "csv", *words)
@@ -176,3 +194,115 @@ def test_links_of_a_stranger_do_not_hide_those_of_the_template(site: Site) -> No
         site.home.put(f"/{name}", page(name, posted.replace("nothing", f"nothing-{name}")))
     assert site.crawl("--link-pages", "1")[0] == 0
     assert site.links()["/", "/imprint"] == ("Our imprint", "footer")
+
+
+def refused(origin: Origin, answer: Answer) -> None:
+    """From the second time on, its pages answer that."""
+
+    def then(first: Answer) -> Answer:
+        def say(talk: Talk) -> None:
+            chosen = first if talk.count == 1 else answer
+            talk.say(chosen) if isinstance(chosen, bytes) else chosen(talk)
+
+        return say
+
+    for path, first in list(origin.answers.items()):
+        origin.answers[path] = then(first)
+
+
+HANG = ("--timeout", "10", "--total-timeout", "10")
+LATER = http("", "429 Too Many Requests", Retry_After="3600")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [LATER, Talk.reset, pytest.param(Talk.hold, marks=pytest.mark.slow)],
+    ids=["later", "reset", "hang"],
+)
+def test_site_without_answers_is_left_alone_and_said_so(site: Site, answer: Answer) -> None:
+    site.home.put(
+        "/", page("Home", "".join(f'<a href="/p{n}">{n}</a><a href="/x{n}">x</a>' for n in range(12)))
+    )
+    for number in range(12):
+        site.home.put(f"/p{number}", page(f"p{number}", f'<a href="/lost{number}">Lost</a>'))
+    refused(site.home, answer)
+    [left] = [one for one in site.told(*HANG) if one["event"] == "not all pages were read again"]
+    assert (left["left"], left["because"]) == (13, "no answer")
+    asked = site.asked()
+    assert len({path for path in asked if asked.count(path) > 1}) == link_texts.SILENT
+    assert Path("sitemaps/sitemap.xml.gz").exists()
+
+
+def test_site_without_answers_does_not_hide_the_next(run: Run) -> None:
+    home, other = Origin("home", "127.0.0.1"), Origin("other", "127.0.0.2")
+    with serving(home, other):
+        site = Site(run, home)
+        other.put("/", page("Other", '<a href="/none">None</a>', footer=""))
+        for number in range(12):
+            text = page(f"p{number}", f'<a href="/lost{number}">Lost</a><a href="{other.url()}">Other</a>')
+            home.put(f"/p{number}", text)
+        refused(home, Talk.reset)
+        assert site.crawl("--allow-host", f"127.0.0.2:{other.port}", "--allow-address", "127.0.0.0/8")[0] == 0
+        rows = site.rows("links", "--to", other.url("/none"))
+    assert [(row["source"], row["text"]) for row in rows] == [(other.url(), "None")]
+
+
+def test_choice_of_pages_does_not_depend_on_a_clock(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def elapsed(seconds: float) -> anyio.CancelScope:
+        return anyio.move_on_after(0 if seconds < math.inf else seconds)
+
+    monkeypatch.setattr(link_texts, "anyio", Mock(wraps=anyio, move_on_after=elapsed))
+    assert site.crawl()[0] == 0
+    assert site.links()["/p3", "/lost"] == ("Lost & found", "main")
+    site.state = "limited.db"
+    told = site.told("--max-time", "600")
+    [left] = [one for one in told if one["event"] == "not all pages were read again"]
+    assert (left["left"], left["because"]) == (4, "max-time")
+
+
+DYING = (
+    "import os, signal, sys\n"
+    "from crawler.__main__ import main\n"
+    "from crawler.model import failpoints\n"
+    "def hook(name):\n    if name == sys.argv[1]: os.kill(os.getpid(), int(sys.argv[2]))\n"
+    "failpoints.hook = hook\n"
+    "main(sys.argv[3:])\n"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["before commit of store", "after commit of store"])
+def test_texts_come_after_a_kill_with_the_same_bytes(site: Site, moment: str) -> None:
+    site.state = "calm.db"
+    assert site.crawl("--output", "calm")[0] == 0
+    known, site.state = site.links(), "s.db"
+    crawl = ["crawl", site.url, *FLAGS, "--state", site.state]
+    died = subprocess.run(
+        [sys.executable, "-c", DYING, moment, str(int(signal.SIGKILL)), *crawl],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    code, _, err = site.crawl()
+    assert (code, err) == (0, "")
+    assert site.links() == known
+    ours, calm = (Path(folder, "sitemap.xml.gz").read_bytes() for folder in ("sitemaps", "calm"))
+    assert ours == calm
+
+
+@pytest.mark.slow
+def test_signal_ends_the_second_reading_and_tells_the_truth(site: Site) -> None:
+    refused(site.home, Talk.hold)
+    crawl = ["crawl", site.url, *FLAGS, "--state", site.state, "--log-format", "json"]
+    crawl.remove("--quiet")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "crawler", *crawl], stderr=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+    until(lambda: len(site.asked()) > len(set(site.asked())))
+    send_signal(process, signal.SIGTERM)
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == 143, err
+    events = [json.loads(line) for line in err.splitlines()]
+    [done] = [one for one in events if one["event"] == "done"]
+    assert done["published"] is True
+    assert Path("sitemaps/sitemap.xml.gz").exists()
+    assert not [one for one in events if one["event"] == "not all pages were read again"]

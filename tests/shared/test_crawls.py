@@ -4,15 +4,16 @@ import json
 import os
 import random
 import signal
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.postgres import Server, named, new_state
-from tests.server import Origin, http, page, serving
+from tests.server import Origin, Talk, http, page, serving
 from tests.shared.members import LIFE, Crew, crew
 from tests.shared.sites import PAGES, asked, files, words
-from tests.waiting import outlive
+from tests.waiting import outlive, until
 
 pytestmark = pytest.mark.slow
 
@@ -198,3 +199,40 @@ def test_all_members_leave_with_the_same_exit_code(site: Origin, members: Crew, 
         codes = {member.wait() for member in found}
     assert codes <= {4, 5}
     assert len(codes) == 1, [member.said for member in found]
+
+
+@pytest.mark.parametrize("moment", ["", "before commit of store", "after commit of store"])
+def test_one_member_reads_what_broken_links_say(members: Crew, tmp_path: Path, moment: str) -> None:
+    """If it is killed meanwhile, the run is published all the same, and the next one reads them."""
+    here, state, again = Origin("broken", "127.0.77.6"), new_state(), threading.Event()
+
+    def say(talk: Talk) -> None:
+        if talk.count > 1:
+            again.wait(600)
+        talk.say(http(page("/a", "/gone", text="home")))
+
+    here.put("/", say)
+    here.put("/a", http(page("/", text="a")))
+    with serving(here):
+        crawl = words(
+            here, state, tmp_path / "out", "--run", "once", "--timeout", "600", "--total-timeout", "600"
+        )
+        found = [members.start(crawl, moment) for _ in range(2)]
+        until(lambda: len([one for one in here.log if one.path == "/"]) == 2)
+        published = files(tmp_path / "out")
+        assert published
+        late = members.start(crawl)
+        again.set()
+        assert late.wait() == 0, late.said
+        codes = sorted(member.wait() for member in found)
+        assert codes == ([-signal.SIGKILL, 0] if moment else [0, 0]), [member.said for member in found]
+        most = 2 if not moment else 3  # whoever leads now may read what is not known
+        assert len([one for one in here.log if one.path == "/"]) <= most, "one member reads"
+        assert files(tmp_path / "out") == published
+        following = members.start([*crawl, "--run", "next"])
+        assert following.wait() == 0, following.said
+        assert files(tmp_path / "out") == published
+        listed = members.start(
+            ["list", "links", "--state", state, "--to", here.url("/gone"), "--format", "csv"]
+        )
+        assert (listed.wait(), ",link," in listed.said) == (0, True), listed.said
