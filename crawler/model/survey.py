@@ -10,9 +10,7 @@ from crawler.model.rendering import Rendering
 from crawler.parse.url import Url
 
 LONG_AGO: Final = 5_184_000  # seconds, 60 days: a build is followed by another one within that time
-# Seconds, 3 days: what is built each night, or with each change, was built within that time; what has stood
-# for longer is a release, until its date moves while its content does not.
-LATELY: Final = 259_200
+LATELY: Final = 604_800  # seconds, a week: what is built each night, or in parts, was built within that time
 
 
 class Evidence(Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from crawler.model.reasons import Source
 from crawler.model.reply import Headers
-from crawler.model.survey import LATELY, LONG_AGO, Build, Evidence, NewBlock
+from crawler.model.survey import LONG_AGO, Build, Evidence, NewBlock
 from crawler.parse.dates import http_date, read_stated
 
 FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
@@ -78,7 +78,7 @@ def why_unreliable(evidence: Evidence, before: str | None = None) -> str | None:
     if 2 * evidence.fresh > evidence.dated:
         return f"it sends the time of the request on {evidence.fresh:,} of {evidence.dated:,} pages"
     if evidence.dated >= LEAST_COMPARED and 100 * evidence.recent >= BUILD_SHARE * evidence.dated:
-        return f"{evidence.recent:,} of {evidence.dated:,} dates are of the last three days, as after builds"
+        return f"{evidence.recent:,} of {evidence.dated:,} dates are of the last week, as after builds"
     if evidence.compared >= LEAST_COMPARED and 2 * evidence.slid > evidence.compared:
         pages = f"{evidence.slid:,} of {evidence.compared:,} pages"
         return f"its date changed on {pages} whose content did not change"
@@ -138,7 +138,7 @@ def is_build(found: Build) -> bool:
 def is_built_lately(found: Build) -> bool:
     """Whether most dates are within one window, not long ago, and the pages do not confirm it."""
     is_most = found.within >= LEAST_COMPARED and 2 * found.within > found.dated
-    return is_most and found.age < LATELY and 2 * found.agreeing <= found.within
+    return is_most and found.age < LONG_AGO and 2 * found.agreeing <= found.within
 
 
 def why_build(found: Build) -> str | None:

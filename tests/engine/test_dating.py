@@ -22,7 +22,7 @@ from crawler.model.reasons import Cause
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import PublicationRow
 from crawler.model.settlement import Settlement, Verdict
-from crawler.model.survey import LATELY, Build, Evidence
+from crawler.model.survey import LONG_AGO, Build, Evidence
 from crawler.model.visit import Visit
 from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url
@@ -237,9 +237,9 @@ def test_dates_within_one_window_are_a_build(
     ("age", "within", "agreeing", "is_believed"),
     [
         (0, 40, 0, False),
-        (LATELY - 1, 40, 0, False),
-        (LATELY, 40, 0, True),
-        (10 * LATELY, 40, 0, True),
+        (LONG_AGO - 1, 40, 0, False),
+        (LONG_AGO, 40, 0, True),
+        (10 * LONG_AGO, 40, 0, True),
         (0, 9, 0, True),
         (0, 10, 0, False),
         (0, 40, 20, False),
