@@ -30,12 +30,7 @@ NOT_YET = {
     "facet-paths": REPEATS,
     "posted-senders": ENDLESS,
 }
-ASKED = (
-    "error-folder",
-    "matrix",
-    "no-cache",
-    "session-word",
-)  # what they answer is asked while they are crawled
+ASKED = ("error-folder", "session-word")  # what they answer is asked while they are crawled
 DELAY = 8  # milliseconds, at most, until an answer
 
 
