@@ -5,8 +5,9 @@
 
 nginx serves a copy of each site on loopback. The truth is a walk over the files on disk with lxml: every page that
 is reachable from / by <a> and <area>, with the date of its file. Prints, for each site: pages, what is missing or
-too much, wrong dates, wall seconds, CPU seconds, and the peak memory of the crawler's processes together: the sum of
-what is resident, shared pages counted once, looked at fifty times a second.
+too much, wrong dates, pages without one (all, where the files were built in the last 60 days), wall seconds, CPU
+seconds, and the peak memory of the crawler's processes together: the sum of what is resident, shared pages counted
+once, looked at fifty times a second.
 With --kill SECONDS the crawl is killed (SIGKILL) after that time and run again; the bytes must be the same.
 """
 
@@ -163,7 +164,7 @@ def resident(number: int) -> int:
 
 def entries(body: bytes) -> dict[str, str]:
     text = gzip.decompress(body).decode()
-    return dict(re.findall(r"<loc>([^<]+)</loc><lastmod>([^<]+)</lastmod>", text.replace("&amp;", "&")))
+    return dict(re.findall(r"<loc>([^<]+)</loc>(?:<lastmod>([^<]+)</lastmod>)?", text.replace("&amp;", "&")))
 
 
 def main() -> None:
@@ -182,10 +183,12 @@ def main() -> None:
             expected = truth(work / name, origin)
             body, wall, cpu, peak = crawl(origin, work / f"{name}-crawl", None)
             got = entries(body)
-            wrong = sum(got[url] != expected[url] for url in got.keys() & expected.keys())
+            both = got.keys() & expected.keys()
+            undated = sum(not got[url] for url in both)
+            wrong = sum(got[url] != expected[url] for url in both) - undated
             print(
                 f"{title}: {len(got):,} listed, {len(expected.keys() - got.keys())} missing, "
-                f"{len(got.keys() - expected.keys())} too much, {wrong} wrong dates; {wall:.1f} s, "
+                f"{len(got.keys() - expected.keys())} too much, {wrong} wrong dates, {undated:,} none; {wall:.1f} s, "
                 f"{len(got) / wall:,.0f} pages/s, {cpu / len(got) * 1e3:.2f} ms of CPU a page, peak {peak / 2**20:.0f} MB"
             )
             for url in sorted(expected.keys() ^ got.keys())[:10]:
