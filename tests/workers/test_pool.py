@@ -468,12 +468,12 @@ async def test_retries_of_workers_are_told(tmp_path: Path) -> None:
 async def test_pause_of_host_is_shared_with_other_workers(tmp_path: Path) -> None:
     main = Unpaced()
     told = "['PauseHost', 'http://x.example', 5, False]"
-    reports = "[(say(['PauseHost', 'http://x.example', 5]), time.sleep(0.01)) for _ in iter((folder / 'told').exists, True)]"
-    receives = f"(next_message() == {told} or sys.exit(), (folder / 'told').touch())"
+    reports = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['PauseHost', 'http://x.example', 5])"
+    receives = f"(folder / 'waits').touch(), next_message() == {told} or sys.exit()"
     body = f"({reports}) if 'reports' in url else ({receives}); visited(number)"
     both = {"reports": Listed(), "receives": Listed()}
     assert await visit_all(pool_of(tmp_path, body, 2, main, stuck=600.0), *both) == both
-    assert set(main.said) == {("slow", "http://x.example 5.0")}
+    assert main.said == [("slow", "http://x.example 5.0")]
 
 
 # -- whole crawls ----------------------------------------------------------------------------------------
