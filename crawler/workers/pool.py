@@ -222,7 +222,9 @@ class WorkerPool:
 
     def _ready(self, worker: Worker) -> None:
         worker.is_ready = True
-        if all(worker.is_ready for worker in self._workers):
+        # The first one may be ready before the next one is started.
+        count = len(shares(self._settings.pace.concurrency, self._size))
+        if len(self._workers) == count and all(worker.is_ready for worker in self._workers):
             self._all_ready.set()
 
     def _begin(

@@ -469,10 +469,12 @@ async def test_pause_of_host_is_shared_with_other_workers(tmp_path: Path) -> Non
     main = Unpaced()
     told = "['PauseHost', 'http://x.example', 5, False]"
     reports = "[time.sleep(0.01) for _ in iter((folder / 'waits').exists, True)], say(['PauseHost', 'http://x.example', 5])"
-    receives = f"(folder / 'waits').touch(), next_message() == {told} or sys.exit()"
+    receives = (
+        f"(folder / 'waits').touch(), list(iter(next_message, {told}))"  # other messages may come first
+    )
     body = f"({reports}) if 'reports' in url else ({receives}); visited(number)"
     both = {"reports": Listed(), "receives": Listed()}
-    assert await visit_all(pool_of(tmp_path, body, 2, main, stuck=600.0), *both) == both
+    assert await visit_all(pool_of(tmp_path, body, 2, main), *both) == both
     assert main.said == [("slow", "http://x.example 5.0")]
 
 
