@@ -6,7 +6,7 @@ import socket
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,8 +33,9 @@ from crawler.workers import messages
 from crawler.workers.channel import Channel
 from crawler.workers.messages import PageVisited, StartWork, VisitPage
 from crawler.workers.pool import Coordinator, WorkerPool
+from crawler.workers.spawn import Child, start
 from crawler.workers.url_numbers import SentUrls
-from crawler.workers.worker import shares
+from crawler.workers.worker import Worker, shares
 from tests.engine.test_crawl import closest, settings
 from tests.engine.test_hostile import check, crawl, judge, late
 from tests.hostile import sites
@@ -350,6 +351,29 @@ async def test_worker_that_dies_before_first_message_is_replaced(
     monkeypatch.setattr(Channel, "send", send)
     assert await visit_all(both, "good") == {"good": Listed()}
     assert broken
+
+
+@both_loops
+async def test_visits_wait_for_a_worker_that_starts_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is started when the first one is ready already."""
+    body = "(folder / url[-1]).write_text(str(os.getpid())); visited(number)"
+    both, first, ready = pool_of(tmp_path, body), anyio.Event(), WorkerPool._ready
+
+    def note(worker_pool: WorkerPool, worker: Worker) -> None:
+        ready(worker_pool, worker)
+        first.set()
+
+    async def start_late(command: Sequence[str]) -> Child:
+        if both._workers:
+            await first.wait()
+        return await start(command)
+
+    monkeypatch.setattr(WorkerPool, "_ready", note)
+    monkeypatch.setattr("crawler.workers.pool.start", start_late)
+    assert await visit_all(both, "a", "b") == {"a": Listed(), "b": Listed()}
+    assert (tmp_path / "a").read_text() != (tmp_path / "b").read_text(), "each has one"
 
 
 @both_loops
