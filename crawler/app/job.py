@@ -358,8 +358,8 @@ class Job:
         return await read_link_texts(self.frontier, self.parts, self._access(), run, asked, left)
 
     def _time_left(self) -> float:
-        most = self.settings.scope.max_time or float("inf")
-        return max(0.0, most - self.stats.elapsed)
+        most = self.settings.scope.max_time
+        return float("inf") if most is None else max(0.0, most - self.stats.elapsed)
 
     async def _published_base(self) -> PublishBase:
         site = urls.origin(await final_start(self.frontier, self.starts[0]))

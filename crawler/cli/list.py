@@ -341,17 +341,8 @@ async def _ends(rows: Reads, pages: Mapping[int, PageRow]) -> Mapping[int, PageR
 async def _findings(rows: Reads, known: Known, only: Filter) -> AsyncIterator[Row]:
     """All findings in the order of the report; of a group, all its pages."""
     async for code, item, group, _ in finding_rows(rows, known, only.codes):
-        found = (
-            code.severity.value,
-            code.value,
-            item.url,
-            item.status,
-            item.detail,
-            item.links,
-            item.new,
-            group,
-        )
-        yield *found, item.text, item.place
+        found = item.url, item.status, item.detail, item.links, item.new
+        yield code.severity.value, code.value, *found, group, item.text, item.place
 
 
 async def _runs(runs: Sequence[RunRow]) -> AsyncIterator[Row]:

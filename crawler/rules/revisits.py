@@ -113,19 +113,11 @@ class Revisit(NamedTuple):
     @property
     def history(self) -> VisitHistory:
         """Equal for pages between which nothing chooses."""
-        return VisitHistory(
-            self.is_urgent,
-            self.visits,
-            self.changes,
-            self.first,
-            self.last,
-            self.visited,
-            self.was_announced,
-            self.is_announced,
-        )
+        row: tuple[Any, ...] = self
+        return VisitHistory._make(row[HISTORY])
 
 
-HISTORY: Final = slice(4, 12)
+HISTORY: Final = slice(4, 12)  # of a `Revisit`
 
 
 class Announcements:
