@@ -1,6 +1,7 @@
 """What `--render` costs: a rendered page beside a plain one, and a site of plain pages with `--render auto` beside `off`.
 
-    .venv/bin/python benchmarks/rendering.py            # the three applications of the tests, each three times
+    .venv/bin/python benchmarks/rendering.py            # the three applications of the tests, each three times,
+                                                        # and the next night, in which nothing has changed
     .venv/bin/python benchmarks/rendering.py --plain    # instructions of 300 plain pages with a script, by valgrind
 
 CPU time and memory are those of the crawler, playwright's driver and the browser together: the processes below ours, looked
@@ -29,9 +30,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 PLAIN = 300
 
 
-def words(origin: str, folder: Path, mode: str) -> list[str]:
+def words(origin: str, folder: Path, mode: str, *more: str) -> list[str]:
     return [
-        sys.executable, "-m", "crawler", "crawl", f"{origin}/", "--render", mode, "--rate", "0", "--quiet", "--fresh",
+        sys.executable, "-m", "crawler", "crawl", f"{origin}/", "--render", mode, "--rate", "0", "--quiet", *more,
         "--state", str(folder / "state.db"), "--output", str(folder / "out"), "--seed-sitemaps", "off",
     ]  # fmt: skip
 
@@ -60,14 +61,17 @@ def watched(command: list[str]) -> tuple[float, float, int]:
 
 
 def applications(runs: int) -> None:
-    print("application  pages  s     pages/s  CPU s  ms of CPU a page  MB")
+    print("application  night   pages  s     pages/s  CPU s  ms of CPU a page  MB   requests")
     for app in APPS:
-        with spa(app).serve() as origin, tempfile.TemporaryDirectory() as folder:
-            for _ in range(runs):
-                wall, cpu, memory = watched(words(origin, Path(folder), "auto"))
+        site = spa(app)
+        with site.serve() as origin, tempfile.TemporaryDirectory() as folder:
+            for night, more in runs * (("first", ("--fresh",)), ("second", ())):
+                site.log.clear()
+                wall, cpu, memory = watched(words(origin, Path(folder), "auto", *more))
                 rate, each = PAGES / wall, 1000 * cpu / PAGES
                 print(
-                    f"{app:12} {PAGES:5}  {wall:5.1f} {rate:7.1f}  {cpu:5.1f}  {each:16.0f}  {memory / 1e6:.0f}"
+                    f"{app:12} {night:6} {PAGES:6}  {wall:5.1f} {rate:7.1f}  {cpu:5.1f}  {each:16.0f}  "
+                    f"{memory / 1e6:<4.0f} {len(site.log)}"
                 )
 
 
@@ -94,7 +98,7 @@ def plain() -> None:
         for mode in ("off", "auto"):
             folder = Path(name) / mode
             folder.mkdir()
-            command = words(origin, folder, mode)
+            command = words(origin, folder, mode, "--fresh")
             subprocess.run(command, cwd=HERE.parent, env=environment, check=True)  # compiles what is imported
             into = f"--cachegrind-out-file={folder}/counted.%p"
             subprocess.run([*COUNTER, into, *command], cwd=HERE.parent, env=environment, check=True)

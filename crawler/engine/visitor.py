@@ -14,6 +14,8 @@ from msgspec.structs import replace
 
 from crawler.engine.body_memory import BodyMemory
 from crawler.model.facts import Validators
+from crawler.model.outcome import Failed, Kept
+from crawler.model.rendering import Inputs
 from crawler.model.reply import Broken, Reply, Response
 from crawler.model.settlement import VisitResult
 from crawler.model.visit import Lease
@@ -61,6 +63,7 @@ class LocalVisitor:
                 self._validators(lease),
                 wants_body=self.judge.wants_body,
                 attempt=lease.attempt,
+                inputs=self._inputs(lease),
                 room=room,
             )
         )
@@ -80,6 +83,14 @@ class LocalVisitor:
             return Validators()
         facts = lease.prior.facts
         return Validators() if facts.until and facts.until <= self._now() else facts.validators
+
+    def _inputs(self, lease: Lease) -> Inputs | None:
+        """What a rendered page was made from, under the same conditions, unless it has failed since."""
+        prior = lease.prior
+        if prior is None or isinstance(prior.outcome, Failed | Kept) or prior.facts.rendering is None:
+            return None
+        is_past = prior.facts.until and prior.facts.until <= self._now()
+        return None if is_past else prior.facts.rendering.inputs
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self.clock(), UTC)

@@ -12,9 +12,14 @@ from msgspec import Meta
 from crawler.model.reasons import Reason
 from crawler.parse.url import ReceivedUrl
 
+MOST_INPUTS: Final = 100  # answers that are kept of one page
+LONGEST_INPUTS: Final = 10_000  # characters of them, as they are stored
 LITTLE: Final = 100  # characters of text that scripts may add to any page: a notice, a date
 LONGEST_ROBOTS: Final = 200  # characters that are kept of robots directives
 Count = Annotated[int, Meta(ge=0, lt=1 << 53)]
+_Field = Annotated[str, Meta(max_length=4_000, pattern=r"\A[\t -~\x80-\xff]*\Z")]  # of a header
+_Name = Annotated[str, Meta(max_length=100, pattern=r"\A[a-z0-9!#$%&'*+.^_`|~-]+\Z")]
+Digest = Annotated[str, Meta(max_length=40, pattern=r"\A[a-z0-9:-]*\Z")]
 
 
 class Needs(Reason):
@@ -45,6 +50,27 @@ class PageSummary(NamedTuple):
     text: Count = 0  # characters that are visible
 
 
+class UsedAnswer(NamedTuple):
+    """What is kept of an answer, to ask whether it is still the same."""
+
+    url: ReceivedUrl
+    digest: Digest  # of what a page can see of it
+    etag: _Field | None = None
+    modified: _Field | None = None
+    asked: Count = 0  # which of `Inputs.headers` were sent
+
+
+class Inputs(NamedTuple):
+    """What a rendered page was made from."""
+
+    day: Count  # that its clock showed, in days since the epoch
+    browser: Digest
+    shell: UsedAnswer
+    # Of the requests of its scripts, each combination once.
+    headers: Annotated[tuple[tuple[tuple[_Name, _Field], ...], ...], Meta(max_length=MOST_INPUTS)] = ()
+    answers: Annotated[tuple[UsedAnswer, ...], Meta(max_length=MOST_INPUTS)] = ()
+
+
 class Rendering(NamedTuple):
     """A page that needs scripts, or is rendered in any case."""
 
@@ -57,6 +83,7 @@ class Rendering(NamedTuple):
     bytes: Count = 0  # of the answers, decoded
     hash_routes: Count = 0  # links to #/… or #!…, which no search engine follows
     kinds: Annotated[str, Meta(max_length=40)] = ""  # of the page before that: `rules.rendering.kinds`
+    inputs: Inputs | None = None  # if all of them could be kept
 
     @property
     def words(self) -> str:

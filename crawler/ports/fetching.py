@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from crawler.model.facts import Validators
+from crawler.model.rendering import Inputs
 from crawler.model.reply import Headers, Reply, Response
 from crawler.model.robots import Permit, RobotsFile
 from crawler.parse.url import Url
@@ -37,6 +38,8 @@ class Request(NamedTuple):
     attempt: int = 0  # of a page of the queue, which may have to wait with its folder; 0: of none
     # The answer to an earlier request for the page: run its scripts, if a browser is at hand.
     shell: Response | None = None
+    # What the page was made from by an earlier run: the reply is a 304 if all of it is unchanged.
+    inputs: Inputs | None = None
     room: Room | None = None  # asked before a large body is read; None: there is always room
 
 

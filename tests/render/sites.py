@@ -1,5 +1,6 @@
 """The three single-page applications, served on loopback: 65 pages each, with one shell for all of them."""
 
+import hashlib
 import json
 from functools import cache, partial
 from pathlib import Path
@@ -50,7 +51,9 @@ def spa(app: str) -> Site:
             text = f"This {section} is number {number}: " + f"it grows in place {number * 7}. " * number
             answers[f"/api/{section}/{number}.json"] = _json({"name": name, "text": text})
     for path, response in answers.items():
-        site.respond(path, partial(_same, response))
+        tag = f'"{hashlib.sha256(response.body).hexdigest()[:16]}"'
+        tagged = CannedResponse(response.status, response.body, (*response.headers, ("ETag", tag)))
+        site.respond(path, partial(_same, tagged))
     return site
 
 

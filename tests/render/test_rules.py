@@ -301,6 +301,7 @@ SUMMARIES = st.builds(
         st.none() | st.sampled_from(Skipped),
         *[st.integers(0, 10**12)] * 4,
         st.text(max_size=40),
+        inputs=st.none(),
     )
 )
 def test_the_stored_form_can_be_read_again(seen: Rendering) -> None:

@@ -17,15 +17,17 @@ import anyio
 import anyio.abc
 
 from crawler.errors import ConfigError, ungrouped
-from crawler.fetch.render import chromium, snapshot, temporary
+from crawler.fetch.render import chromium, inputs, snapshot, temporary
 from crawler.fetch.render.browser import Browser
+from crawler.fetch.render.inputs import Inspector, Recorder, browser_digest
 from crawler.fetch.render.resources import Deadline, Permission, Resources
 from crawler.fetch.render.snapshot import Snapshot
-from crawler.fetch.render.tab import HEIGHT, WIDTH, Crashed, Tab
+from crawler.fetch.render.tab import DRIVEN, HEIGHT, WIDTH, Crashed, Tab
+from crawler.model.facts import Validators
 from crawler.model.reasons import Cause
-from crawler.model.rendering import Rendering
+from crawler.model.rendering import Inputs, Rendering
 from crawler.model.reply import Broken, Headers, Reply, Response
-from crawler.parse.url import Url
+from crawler.parse.url import Url, origin
 from crawler.ports import Fetcher, Request
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings
@@ -54,6 +56,8 @@ class Renderer:
     ) -> None:
         """`path`: of the browser. `tabs`: pages at a time."""
         self._fetcher, self._resources, self._path = fetcher, resources, path
+        self._driven = browser_digest(path, chromium.ARGUMENTS, DRIVEN)
+        self._inspector = Inspector(resources, self._driven)
         self._seconds, self._limit = settings.http.total_timeout, settings.http.max_body
         self._places = anyio.CapacityLimiter(tabs)
         self._alone, self._starting = anyio.Lock(), anyio.Lock()
@@ -83,9 +87,26 @@ class Renderer:
 
         A request with a `shell` is answered with the page that its scripts make of it.
         """
-        if request.shell is None or request.shell.rendering is None:
-            return await self._fetcher.fetch(request)
-        return await self._render(request.url, request.shell, request.shell.rendering)
+        if request.shell is not None and request.shell.rendering is not None:
+            return await self._render(request.url, request.shell, request.shell.rendering)
+        if request.inputs is not None and self._inspector.may_count(request.inputs, _today()):
+            return await self._inspect(request, request.inputs)
+        return await self._fetcher.fetch(request)
+
+    async def _inspect(self, request: Request, known: Inputs) -> Reply:
+        """A 304 if the page needs not be rendered again; otherwise its shell."""
+        shell = known.shell
+        reply = await self._fetcher.fetch(request._replace(validators=Validators(shell.etag, shell.modified)))
+        is_confirmed = inputs.is_confirmed(shell, reply)
+        if not isinstance(reply, Response) or not (is_confirmed or inputs.digest(reply) == shell.digest):
+            return reply
+        with anyio.CancelScope() as scope:
+            if await self._inspector.are_same(known, Deadline(scope, self._seconds).waiting):
+                return Response(304, reply.headers, took=reply.took)
+        if not is_confirmed:
+            return reply
+        await self._resources.slot(origin(request.url))
+        return await self._fetcher.fetch(request)
 
     async def _render(self, url: Url, shell: Response, rendering: Rendering) -> Reply:
         deaths = 0
@@ -136,10 +157,11 @@ class Renderer:
             page = await context.new_page()
             context.on("page", self._close)
             session = await context.new_cdp_session(page)
-            tab = Tab(page, session, url, shell, resources=self._resources, waiting=deadline.waiting)
+            asked = Recorder(self._resources, deadline.waiting, self._driven, _today())
+            tab = Tab(page, session, url, shell, resources=asked)
             browser.tabs.add(tab)
             try:
-                shown = await tab.render(int(time.time()) // DAY * DAY, self._limit)
+                shown = await tab.render(asked.day * DAY, self._limit)
             finally:
                 browser.tabs.discard(tab)
         finally:
@@ -173,6 +195,7 @@ class Renderer:
                 refused=tab.refused,
                 bytes=tab.bytes,
                 hash_routes=shown.routes if shown else 0,
+                inputs=tab.resources.inputs(url, shell),
             ),
         )
 
@@ -263,6 +286,10 @@ class Renderer:
             with anyio.move_on_after(5), suppress(Exception):
                 await playwright.stop()
         self._files.close()
+
+
+def _today() -> int:
+    return int(time.time()) // DAY
 
 
 async def _close(popup: "Page") -> None:

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 import anyio
 from msgspec import Struct
 
+from crawler.model.facts import Validators
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Reply, Response
 from crawler.model.robots import Permit
@@ -21,6 +22,7 @@ from crawler.ports import Fetcher, Pacer, Request, Turn
 
 CACHE: Final = 64_000_000  # bytes of scripts and style sheets
 MOST_KEPT: Final = 10_000  # of them
+NONE: Final = Validators()
 LONGEST_WAIT: Final = 600.0  # seconds that a page may wait for slots in all
 
 Permission: TypeAlias = Callable[[Url], Awaitable[Permit]]
@@ -85,7 +87,7 @@ class Resources:
 
         `seconds`: that one answer may take, so that one that never ends leaves its page time to go on.
         """
-        self._fetcher, self._permission, self._slot, self._cache = fetcher, permission, slot, cache
+        self._fetcher, self._permission, self.slot, self._cache = fetcher, permission, slot, cache
         self._seconds = seconds
         self._kept: OrderedDict[Url, _Kept] = OrderedDict()
         self._bytes = 0
@@ -97,13 +99,13 @@ class Resources:
         `keep`: for the run, if it is a 200.
         """
         if not keep:
-            return await self._ask(url, headers, waiting)
+            return await self.ask(url, headers, waiting)
         kept = self._kept.setdefault(url, _Kept())
         self._kept.move_to_end(url)
         async with kept.lock:
             if kept.reply is not None:
                 return kept.reply
-            reply = await self._ask(url, headers, waiting)
+            reply = await self.ask(url, headers, waiting)
             if isinstance(reply, Response) and reply.status == 200:
                 kept.reply = reply
                 self._bytes += len(reply.body)
@@ -112,12 +114,15 @@ class Resources:
                     self._bytes -= len(dropped.reply.body) if dropped.reply else 0
         return reply
 
-    async def _ask(self, url: Url, headers: Mapping[str, str], waiting: Waiting) -> Reply:
+    async def ask(
+        self, url: Url, headers: Mapping[str, str], waiting: Waiting, known: Validators = NONE
+    ) -> Reply:
+        """The answer of the server. `known`: validators of an earlier one."""
         site = origin(url)
         with waiting():
             async with self._asking.setdefault(site, anyio.Lock()):  # one request for its robots.txt
                 permit = await self._permission(url)
             if not permit.allowed:
                 return Broken(Cause.FORBIDDEN, f"robots.txt: {permit.line}")
-            await self._slot(site)
-        return await self._fetcher.fetch(Request(url, headers=headers, seconds=self._seconds))
+            await self.slot(site)
+        return await self._fetcher.fetch(Request(url, known, headers=headers, seconds=self._seconds))

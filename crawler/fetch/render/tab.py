@@ -22,8 +22,8 @@ import anyio
 import anyio.abc
 
 from crawler.fetch.render import policy, snapshot
+from crawler.fetch.render.inputs import Recorder
 from crawler.fetch.render.policy import RequestAnswer
-from crawler.fetch.render.resources import Resources, Waiting
 from crawler.fetch.render.snapshot import Snapshot
 from crawler.model.reply import Response
 from crawler.parse.url import Url
@@ -37,6 +37,18 @@ MOST_FRAMES: Final = 40  # after which a page that still changes is read
 WIDTH: Final = 1280  # of the window, in pixels
 HEIGHT: Final = 1024  # of the window at first; it decides which address scripts show for the page
 TALL: Final = 12_000  # of the window for content that is loaded when it comes into view
+DRIVEN: Final = (
+    BUDGET,
+    MORE,
+    MOST_FRAMES,
+    WIDTH,
+    HEIGHT,
+    TALL,
+    policy.CSP,
+    snapshot.PREPARE,
+    snapshot.SCRIPT,
+)
+"""What decides how a page is rendered: if it changes, pages are rendered again."""
 _FRAME_TIMEOUT: Final = 5.0  # seconds that a frame may take
 _WORLD: Final = "snapshot"
 _EVENT_TIMEOUT: Final = 2.0  # seconds that an event may come after the request that it is about
@@ -67,15 +79,11 @@ class Tab:
         url: Url,
         shell: Response,
         *,
-        resources: Resources,
-        waiting: Waiting,
+        resources: Recorder,
     ) -> None:
-        """`shell`: the page as the server sent it.
-
-        `waiting`: around waits for slots, which do not count as time.
-        """
+        """`shell`: the page as the server sent it."""
         self._page, self._session, self._url, self._shell = page, session, url, shell
-        self._resources, self._waiting = resources, waiting
+        self.resources = resources
         self._frame = ""
         self._is_loaded = False
         self._answered = anyio.Event()  # set when the last request is answered
@@ -286,12 +294,8 @@ class Tab:
     async def _fetch(self, event: dict[str, Any]) -> Send:
         request, kind = event["request"], event["resourceType"]
         self.requests += 1
-        reply = await self._resources.get(
-            Url(request["url"].partition("#")[0]),
-            policy.forwarded(request["headers"]),
-            self._waiting,
-            keep=kind in policy.CACHED,
-        )
+        url, sent = Url(request["url"].partition("#")[0]), policy.forwarded(request["headers"])
+        reply = await self.resources.get(url, sent, keep=kind in policy.CACHED)
         if not isinstance(reply, Response):
             self.requests -= 1
             return partial(self._refuse, event)

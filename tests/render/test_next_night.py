@@ -1,0 +1,187 @@
+"""The next crawl of rendered pages: of those whose inputs are unchanged, none is rendered again."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from crawler import open_job
+from crawler.cli.demo.site import Site
+from crawler.fetch.render import renderer
+from crawler.fetch.render.inputs import DAYS
+from crawler.fetch.render.renderer import Renderer
+from crawler.model.rows import UrlRecord
+from crawler.parse.url import Url, target
+from crawler.settings.sections import Settings
+from tests.render.crawls import crawled, settings
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("browser")]
+
+SHELL = b"<!doctype html><title>Shop</title><div id=app></div><script src=/menu.js></script><script src=/app.js></script>"
+MENU = b"document.body.insertAdjacentHTML('beforeend', '<a href=/>home</a>');"
+SCRIPT = b"""
+Promise.all(["/api/names", `/api${location.pathname}`].map((of) => fetch(of).then((reply) => reply.json()))).then(
+    ([names, page]) => {
+        const made = page.links.map((to) => `<a href=${to}>${names[to]}</a>`).join(" ");
+        document.querySelector("#app").innerHTML = `<h1>${page.title}</h1>${made}`;
+    });
+"""
+NAMES = {"/a": "Lamps", "/b": "Chairs"}
+APIS = ("/api/", "/api/a", "/api/b")
+
+
+def shop(*, etags: bool = True) -> Site:
+    site = Site()
+    for path in ("/", "/a", "/b"):
+        put(site, path, SHELL, "text/html", etags=etags)
+        data(site, path, sorted(NAMES) if path == "/" else ["/"], etags=etags)
+    put(site, "/menu.js", MENU, "text/javascript", etags=etags)
+    put(site, "/app.js", SCRIPT, "text/javascript", etags=etags)
+    put(site, "/api/names", json.dumps(NAMES).encode(), "application/json", etags=etags)
+    return site
+
+
+def put(site: Site, path: str, body: bytes, kind: str, *, etags: bool = True) -> None:
+    tag = {"ETag": f'"{hash(body):x}"'} if etags else {}
+    site.raw(path, body=body, headers={"Content-Type": kind, **tag})
+
+
+def data(site: Site, path: str, links: list[str], title: str = "Page", *, etags: bool = True) -> None:
+    page = {"title": f"{title} {path}", "links": links}
+    put(site, f"/api{path}", json.dumps(page).encode(), "application/json", etags=etags)
+
+
+@pytest.fixture
+def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The pages that are rendered; the browser starts with the first one."""
+    found = list[str]()
+    render = Renderer._render
+
+    async def noted(self: Renderer, url: Url, *rest: object) -> object:
+        found.append(target(url))
+        return await render(self, url, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Renderer, "_render", noted)
+    return found
+
+
+async def night(chosen: Settings) -> Mapping[str, UrlRecord]:
+    """A crawl that is published."""
+    found = await crawled(chosen)
+    async with open_job(chosen) as job:
+        await job.crawl()
+        await job.publish()
+    return found
+
+
+def sitemap(folder: Path) -> str:
+    return (folder / "out/sitemap.xml").read_text()
+
+
+@pytest.mark.parametrize("etags", [True, False])
+async def test_where_nothing_moved_nothing_is_rendered(
+    rendered: list[str], tmp_path: Path, *, etags: bool
+) -> None:
+    site = shop(etags=etags)
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path)
+        first = await night(chosen)
+        assert sorted(set(rendered)) == ["/", "/a", "/b"]
+        before = sitemap(tmp_path)
+        rendered.clear()
+        site.log.clear()
+        second = await night(chosen)
+    assert rendered == []
+    assert sitemap(tmp_path) == before
+    assert {path: page.facts for path, page in second.items()} == {
+        path: page.facts for path, page in first.items()
+    }
+    asked = {each.target: each.status for each in site.log if each.status != 404}
+    assert asked.keys() == {"/", "/a", "/b", "/menu.js", "/app.js", "/api/names", *APIS}
+    assert set(asked.values()) == {304 if etags else 200}
+    assert [site.requests(path) for path in ("/menu.js", "/app.js", "/api/names")] == [1, 1, 1]
+
+
+async def test_a_page_is_rendered_again_if_an_answer_changed(rendered: list[str], tmp_path: Path) -> None:
+    site = shop()
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path)
+        await night(chosen)
+        rendered.clear()
+        data(site, "/a", ["/", "/new"])
+        put(site, "/new", SHELL, "text/html")
+        data(site, "/new", ["/"])
+        await night(chosen)
+        assert sorted(rendered) == ["/a", "/new"]
+        assert f"{origin}/new" in sitemap(tmp_path)
+        rendered.clear()
+        put(site, "/menu.js", MENU.replace(b"home", b"start"), "text/javascript")
+        await night(chosen)
+        assert sorted(rendered) == ["/", "/a", "/b", "/new"], "all that used the script"
+        rendered.clear()
+        put(site, "/b", SHELL.replace(b"Shop", b"Sale"), "text/html")
+        found = await night(chosen)
+    assert rendered == ["/b"]
+    facts = found["/b"].facts
+    assert facts
+    assert facts.title == "Sale"
+
+
+async def test_pages_are_rendered_again_by_another_browser_or_day(
+    rendered: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    everything = ["/", "/a", "/b"]
+    with shop().serve() as origin:
+        chosen = settings(origin, tmp_path)
+        await night(chosen)
+        rendered.clear()
+        await night(settings(origin, tmp_path, mode="always"))
+        assert sorted(rendered) == everything
+        rendered.clear()
+        today = renderer._today()
+        with monkeypatch.context() as later:
+            later.setattr(renderer, "_today", lambda: today + DAYS)
+            await night(settings(origin, tmp_path, mode="always"))
+        assert sorted(rendered) == everything
+        rendered.clear()
+        monkeypatch.setattr(renderer, "DRIVEN", "otherwise")
+        await night(settings(origin, tmp_path, mode="always"))
+        assert sorted(rendered) == everything
+
+
+# Kills the crawler when it asks for this.
+DEADLY = "/api/b"
+
+
+def test_a_killed_second_night_goes_on_where_it_was(tmp_path: Path) -> None:
+    site, answer = shop(), None
+    with site.serve() as origin:
+        words = [
+            sys.executable, "-m", "crawler", "crawl", f"{origin}/", "--render", "auto", "--rate", "0",
+            "--seed-sitemaps", "off", "--concurrency", "1", "--state", str(tmp_path / "state.db"),
+            "-o", str(tmp_path / "out"), "--no-gzip",
+        ]  # fmt: skip
+        subprocess.run(words, check=True, timeout=600)
+        before = sitemap(tmp_path)
+        answer = site.answers[DEADLY]
+        running = subprocess.Popen(words)
+
+        def kill(_: object) -> None:
+            running.kill()
+            running.wait()
+
+        site.respond(DEADLY, kill)
+        assert running.wait(600) == -signal.SIGKILL
+        site.respond(DEADLY, answer)
+        site.log.clear()
+        done = subprocess.run(
+            [*words, "--log-format", "json"], check=True, timeout=600, capture_output=True, text=True
+        )
+    assert "a browser was started" not in done.stderr
+    assert site.requests(DEADLY) == 1
+    assert site.requests("/api/a") == 0, "it was settled before"
+    assert sitemap(tmp_path) == before
