@@ -35,19 +35,19 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4129,
-    "model": 1936,
+    "model": 1948,
     "errors": 200,
     "settings": 1688,
-    "ports": 1040,
-    "report": 3994,
+    "ports": 1050,
+    "report": 3998,
     "rules": 4239,
     "fetch": 3990,
-    "frontier": 8590,
+    "frontier": 8616,
     "sitemap": 5010,
     "engine": 3282,
     "workers": 1450,
     "app": 5804,
-    "cli": 5769,
+    "cli": 5855,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

@@ -193,8 +193,8 @@ async def names_of(rows: Reads, ids: Sequence[int]) -> Mapping[int, str]:
     """URLs by page id."""
     names: dict[int, str] = {}
     for place in range(0, len(ids), RESOLVED):
-        found = await rows.read(reads.PagesOf(ids[place : place + RESOLVED]))
-        names |= {number: page.url for number, page in found.items()}
+        found = await rows.read(reads.TargetsOf(ids[place : place + RESOLVED]))
+        names |= {number: target.url for number, target in found.items()}
     return names
 
 

@@ -5,31 +5,27 @@ URLs are evaluated in an earlier pass, into a few bytes per URL.
 """
 
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Final
-
-from msgspec import Struct
 
 from crawler.app import report as reports
 from crawler.app.features import FEATURES
 from crawler.app.finding_rows import finding_rows
-from crawler.cli.output import Rows
+from crawler.cli.list_links import FIELDS as LINK_FIELDS
+from crawler.cli.list_links import Filter, LinkFilter, SpeltRows, spelt_links
+from crawler.cli.output import Rows, spelling
 from crawler.cli.saved_state import opened_state, start_of, with_state
-from crawler.cli.typed_url import url_in_state
 from crawler.errors import ConfigError, Exit
 from crawler.model import rendering
 from crawler.model.reasons import Cause, SeedKind, Why
 from crawler.model.rendering import Rendering
-from crawler.model.rows import EdgeRow, PageRow, RunRow
+from crawler.model.rows import PageRow, RunRow
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
-from crawler.parse.url import Url
-from crawler.ports import Frontier, Reads, reads
+from crawler.ports import Reads, reads
 from crawler.report.catalogue import Code
 from crawler.report.clicks import Clicks
-from crawler.report.findings import Findings
 from crawler.report.formatting import iso
-from crawler.report.inbound_links import LONGEST as LONGEST_CHAIN
 from crawler.report.inbound_links import LinkCounts
 from crawler.report.printable import printable
 from crawler.report.report import Known
@@ -39,9 +35,8 @@ from crawler.settings.sections import Settings
 
 Row = Sequence[Any]
 
-BATCH: Final = 10_000  # links whose targets are looked up together
-REMEMBERED: Final = 100_000  # targets
-ALIGNED: Final = 200  # rows that determine the column widths of the text form
+WRITTEN: Final = 200  # rows that are written together,
+ALIGNED: Final = WRITTEN  # of which the first determine the column widths of the text form
 WIDEST: Final = 60  # characters of a column that is not the last
 LONGEST: Final = 2_100  # characters of a cell
 
@@ -88,10 +83,6 @@ PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
 PUBLISHED: Final = "published"  # the URL in the sitemap: another one, if a copy of the site was crawled
 # Clicks from a start URL, pages that link to it, and URLs to which it links: without links with nofollow.
 LINKS: Final = ("clicks", "links_in", "links_out")
-LINK: Final = (
-    "source", "target", "kind", "nofollow", "outcome", "status", "external", "final_url", "final_status",
-    "text", "place",
-)  # fmt: skip
 LISTS: Final = {feature.name: feature for feature in FEATURES if feature.columns}
 FINDING: Final = ("severity", "code", "url", "status", "detail", "links", "new", "group", "text", "place")
 RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
@@ -113,7 +104,7 @@ RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
 }
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "pages": (*PAGE, PUBLISHED, *LINKS),
-    "links": LINK,
+    "links": LINK_FIELDS,
     **{name: feature.columns for name, feature in LISTS.items()},
     "findings": FINDING,
     "runs": tuple(RUN),
@@ -127,36 +118,10 @@ SHORT: Final[Mapping[str, Sequence[str]]] = {  # default columns of the text for
 }  # fmt: skip
 
 
-class Filter(Struct, frozen=True):
-    """The filter of --only: outcome codes or kinds of outcomes, and codes of findings."""
-
-    outcomes: tuple[str, ...] = ()
-    codes: frozenset[Code] = frozenset()
-
-    def __bool__(self) -> bool:
-        return bool(self.outcomes or self.codes)
-
-    def admits(self, page: PageRow, found: Findings | None) -> bool:
-        """Whether a page is to be shown."""
-        outcome = page.outcome or "open"
-        if any(outcome == name or outcome.startswith(f"{name}:") for name in self.outcomes):
-            return True
-        return found is not None and any(one.code in self.codes for one in found.found(page))
-
-
-class LinkFilter(Struct, frozen=True):
-    """Which links to show."""
-
-    only: Filter
-    all_kinds: bool = False  # also redirects and canonicals
-    to: str | None = None  # a URL as typed
-    from_: str | None = None
-
-
 async def list_rows(
     settings: Settings, what: str, *, form: str, only: Sequence[str], fields: str, **of_links: Any
 ) -> Exit:
-    """Run `list`. `of_links`: the fields of `LinkFilter`."""
+    """Run `list`. `of_links`: other fields of `LinkFilter`."""
     wanted = _filter(what, only)
     links = LinkFilter(wanted, **of_links)
     if what != "links" and links != LinkFilter(wanted):
@@ -166,19 +131,22 @@ async def list_rows(
     settings = with_state(settings, start)
     async with opened_state(settings, start) as frontier:
         known = await reports.read_known(frontier, settings)
+        spell = _text if form == "text" else spelling(form)
+        places = [COLUMNS[what].index(name) for name in columns]
         match what:
+            case "links":
+                found = spelt_links(frontier, settings, known, links, spell)
+                await _write(_picked(found, places), columns, form)
+                return Exit.OK
             case "pages":
                 rows = _pages(frontier, known, wanted, counted=not set(LINKS).isdisjoint(columns))
-            case "links":
-                rows = _links(frontier, settings, known, links)
             case "findings":
                 rows = _findings(frontier, known, wanted)
             case "runs":
                 rows = _runs(known.runs)
             case _:
                 rows = LISTS[what].rows(frontier)
-        places = [COLUMNS[what].index(name) for name in columns]
-        await _write(rows, columns, places, form)
+        await _write(_spelt(rows, places, spell), columns, form)
     return Exit.OK
 
 
@@ -243,101 +211,6 @@ async def _clicks(rows: Reads, run: int) -> Clicks:
     return clicks
 
 
-async def _links(rows: Frontier, settings: Settings, known: Known, links: LinkFilter) -> AsyncIterator[Row]:
-    wanted = await _targets(rows, known, links.only) if links.only else None
-    target = await _known_url(rows, settings, links.to, "--to") if links.to else None
-    number = await rows.read(reads.NumberOf(target)) if target else 0
-    page = await _known_url(rows, settings, links.from_, "--from") if links.from_ else None
-    targets = _Targets(rows)
-    async for chunk in rows.stream(reads.Edges(page, f"{page} ") if page else reads.Edges()):
-        found = [
-            (edges, to, kind) for edges in chunk for kind, to in _of(edges, all_kinds=links.all_kinds)
-            if (not number or abs(to) == number)
-            and (wanted is None or (abs(to) < len(wanted) and wanted[abs(to)]))
-        ]  # fmt: skip
-        for place in range(0, len(found), BATCH):
-            batch = found[place : place + BATCH]
-            leads = await targets.of({abs(to) for _, to, _ in batch})
-            anchors = await reports.anchors_of(rows, list(dict.fromkeys(source.id for source, _, _ in batch)))
-            for source, to, kind in batch:
-                if found_row := leads.get(abs(to)):
-                    url, *answer = found_row
-                    said = anchors.get((source.id, abs(to))) if kind == "link" else None
-                    words = (said.text or None, said.landmark or None) if said else (None, None)
-                    yield source.url, url, kind, to < 0, *answer, *words
-
-
-async def _known_url(rows: Frontier, settings: Settings, text: str, flag: str) -> Url:
-    """A URL as typed. Raises `ConfigError` if the state does not know it."""
-    url = await url_in_state(rows, settings, text)
-    if not await rows.read(reads.NumberOf(url)):
-        raise ConfigError(f"{flag}: the state does not know {url}.")
-    return url
-
-
-async def _targets(rows: Reads, known: Known, only: Filter) -> bytearray:
-    """Whether to show links to a URL, by its id."""
-    found = await reports.findings_of(rows, known) if only.codes else None
-    wanted = bytearray(1024)
-    async for page in reports.each(rows.stream(reads.Pages())):
-        if page.run == known.run.number and only.admits(page, found):
-            if page.id >= len(wanted):
-                wanted.extend(bytes(max(len(wanted), page.id + 1 - len(wanted))))
-            wanted[page.id] = 1
-    return wanted
-
-
-def _of(edges: EdgeRow, *, all_kinds: bool) -> Iterable[tuple[str, int]]:
-    yield from (("link", to) for to in edges.links)
-    if all_kinds:
-        yield from (
-            (kind, to) for kind, to in (("redirect", edges.redirect), ("canonical", edges.canonical)) if to
-        )
-
-
-class _Targets:
-    """What links lead to, by id, of which some are remembered: many pages link to the same."""
-
-    def __init__(self, rows: Reads) -> None:
-        self._rows, self._known = rows, dict[int, Row]()
-
-    async def of(self, ids: Collection[int]) -> Mapping[int, Row]:
-        """The values of `LINK` that are those of the target; of these ids, and of others."""
-        missing = [number for number in ids if number not in self._known]
-        if len(self._known) + len(missing) > REMEMBERED:
-            self._known, missing = {}, list(ids)
-        if missing:
-            pages = await self._rows.read(reads.PagesOf(sorted(missing)))
-            ends = await _ends(self._rows, pages)
-            self._known |= {number: _answer(page, ends.get(number)) for number, page in pages.items()}
-        return self._known
-
-
-def _answer(page: PageRow, end: PageRow | None) -> Row:
-    final = (end.url, _status(end)) if end else (None, None)
-    return page.url, page.outcome or "open", _status(page), _external(page), *final
-
-
-async def _ends(rows: Reads, pages: Mapping[int, PageRow]) -> Mapping[int, PageRow]:
-    """Where the redirects of each page end; none for those without an end."""
-    known = dict(pages)
-    for _ in range(LONGEST_CHAIN):
-        due = {page.redirect for page in known.values() if page.redirect} - known.keys()
-        if not due:
-            break
-        known |= await rows.read(reads.PagesOf(sorted(due)))
-    ends: dict[int, PageRow] = {}
-    for number, page in pages.items():
-        at: PageRow | None = page
-        for _ in range(LONGEST_CHAIN):
-            if at is None or not at.redirect:
-                break
-            at = known.get(at.redirect)
-        if at is not None and not at.redirect:
-            ends[number] = at
-    return ends
-
-
 async def _findings(rows: Reads, known: Known, only: Filter) -> AsyncIterator[Row]:
     """All findings in the order of the report; of a group, all its pages."""
     async for code, item, group, _ in finding_rows(rows, known, only.codes):
@@ -353,52 +226,53 @@ async def _runs(runs: Sequence[RunRow]) -> AsyncIterator[Row]:
 # -- the forms --------------------------------------------------------------------------------------------
 
 
-async def _write(rows: AsyncIterator[Row], columns: Sequence[str], places: Sequence[int], form: str) -> None:
-    out, waiting = sys.stdout, list[Row]()
-    if form != "text":
-        await _write_rows(rows, columns, places, form)
-        return
-    aligned = out.isatty()
-    widths: Sequence[int] | None = None
+async def _spelt(
+    rows: AsyncIterator[Row], places: Sequence[int], spell: Callable[[Any], str]
+) -> AsyncIterator[SpeltRows]:
+    """The chosen cells of each row as they are written, in batches."""
+    batch: list[Sequence[str]] = []
     async for row in rows:
-        cells = [row[place] for place in places]
-        if not aligned:
-            out.write("\t".join(map(_text, cells)) + "\n")
-        elif widths is None:
-            waiting.append([_text(cell) for cell in cells])
-            if len(waiting) >= ALIGNED:
-                widths = _show(columns, waiting)
-        else:
-            out.write(_aligned([_text(cell) for cell in cells], widths))
-    if waiting and widths is None:
-        _show(columns, waiting)
+        batch.append([spell(row[place]) for place in places])
+        if len(batch) >= WRITTEN:
+            yield batch
+            batch = []
+    yield batch
 
 
-def _show(columns: Sequence[str], waiting: Sequence[Row]) -> Sequence[int]:
-    """Writes the names of the columns and the first rows, and returns the widths."""
-    shown = [columns, *waiting]
-    widths = [min(WIDEST, max(map(len, column))) for column in zip(*shown, strict=True)]
-    sys.stdout.writelines(_aligned(row, widths) for row in shown)
-    return widths
+async def _picked(batches: AsyncIterator[SpeltRows], places: Sequence[int]) -> AsyncIterator[SpeltRows]:
+    """The chosen cells of each row."""
+    are_all = [*places] == [*range(len(LINK_FIELDS))]
+    async for batch in batches:
+        yield batch if are_all else [[row[place] for place in places] for row in batch]
 
 
-def _aligned(cells: Row, widths: Sequence[int]) -> str:
+async def _write(batches: AsyncIterator[SpeltRows], columns: Sequence[str], form: str) -> None:
+    if form != "text":
+        printed = Rows(form, columns)
+        async for batch in batches:
+            printed.add_spelt(batch)
+        printed.end()
+    elif sys.stdout.isatty():
+        await _write_aligned(batches, columns)
+    else:
+        async for batch in batches:
+            sys.stdout.write("".join(["\t".join(row) + "\n" for row in batch]))
+
+
+async def _write_aligned(batches: AsyncIterator[SpeltRows], columns: Sequence[str]) -> None:
+    """With the names of the columns, and as wide as the first rows need."""
+    widths = list[int]()
+    async for batch in batches:
+        if batch and not widths:
+            shown = [columns, *batch[:ALIGNED]]
+            widths = [min(WIDEST, max(map(len, column))) for column in zip(*shown, strict=True)]
+            sys.stdout.write(_aligned(columns, widths))
+        sys.stdout.writelines(_aligned(row, widths) for row in batch)
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     padded = [*(f"{cell:<{width}}" for cell, width in zip(cells[:-1], widths, strict=False)), *cells[-1:]]
     return "  ".join(padded).rstrip() + "\n"
-
-
-async def _write_rows(
-    rows: AsyncIterator[Row], columns: Sequence[str], places: Sequence[int], form: str
-) -> None:
-    printed = Rows(form, columns)
-    async for row in rows:
-        cells = [row[place] for place in places]
-        if form == "csv":  # whose cells are masked when they are written
-            printed.add_cells(cells)
-        else:
-            cells = [masked(cell) if isinstance(cell, str) else cell for cell in cells]
-            printed.add(dict(zip(columns, cells, strict=True)))
-    printed.end()
 
 
 def _text(cell: Any) -> str:

@@ -4,12 +4,14 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import add
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from crawler.parse.credentials import masked
 from crawler.report import log as lines
 from crawler.report.forms import as_csv
 from crawler.report.printable import printable
@@ -62,6 +64,15 @@ def show_object(
     click.echo(json.dumps(facts))
 
 
+def spelling(form: str) -> Callable[[Any], str]:
+    """How a cell of rows in that form is written, without what is masked."""
+    return as_csv.spelt if form == "csv" else _as_json
+
+
+def _as_json(cell: Any) -> str:
+    return json.dumps(masked(cell) if isinstance(cell, str) else cell)
+
+
 class Rows:
     """Prints objects as they come: as one document (`json`), one a line (`jsonl`), or as a table (`csv`).
 
@@ -71,22 +82,30 @@ class Rows:
     def __init__(self, form: str, fields: Iterable[str], name: str = "") -> None:
         self._form, self._is_document, self._name, self._fields = form, form == "json", name, [*fields]
         self._opening = f"{{{json.dumps(name)}: [" if name else "["
+        self._keys = [f"{json.dumps(field)}: " for field in self._fields]
         if form == "csv":
             sys.stdout.write(as_csv.line(self._fields))
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Prints one object. As a row it has the fields alone."""
         if self._form == "csv":
-            self.add_cells([row.get(field) for field in self._fields])
-        elif self._is_document:
-            sys.stdout.write(f"{self._opening}\n{json.dumps(row)}")
+            sys.stdout.write(as_csv.line([row.get(field) for field in self._fields]))
+        else:
+            self._add_objects([json.dumps(row)])
+
+    def _add_objects(self, texts: Sequence[str]) -> None:
+        if self._is_document and texts:
+            sys.stdout.write(f"{self._opening}\n" + ",\n".join(texts))
             self._opening = ","
         else:
-            sys.stdout.write(f"{json.dumps(row)}\n")
+            sys.stdout.write("".join([f"{text}\n" for text in texts]))
 
-    def add_cells(self, cells: Sequence[Any]) -> None:
-        """Prints a row of the table."""
-        sys.stdout.write(as_csv.line(cells))
+    def add_spelt(self, rows: Iterable[Sequence[str]]) -> None:
+        """Prints rows of all fields at once; their cells are spelt as by `spelling`."""
+        if self._form == "csv":
+            sys.stdout.write("".join([as_csv.joined(row) for row in rows]))
+        else:
+            self._add_objects([f"{{{', '.join(map(add, self._keys, row))}}}" for row in rows])
 
     def end(self, **more: Any) -> None:
         """Closes the document; `more` is an object of its own as lines, and not part of a table."""

@@ -50,8 +50,8 @@ _STATES: Final = {
 
 PAGE_FACTS: Final = 6  # from the title on
 _TARGET: Final = "SELECT j.value FROM (SELECT 1) AS one @each(u.links) WHERE @place = 1"
-_REDIRECT: Final = f"CASE WHEN u.outcome = 'moved' THEN ({_TARGET}) END"
-_STATUS: Final = "CASE WHEN u.attempts > 0 THEN u.status END"
+REDIRECT: Final = f"CASE WHEN u.outcome = 'moved' THEN ({_TARGET}) END"
+STATUS: Final = "CASE WHEN u.attempts > 0 THEN u.status END"
 EXTERNAL: Final = len(ExternalRow._fields)
 _BY_SITE: Final = {Source.PAGE.value, Source.SITEMAP.value}
 _SEEDS: Final = {kind.value: Seed(kind) for kind in SeedKind}
@@ -66,14 +66,14 @@ LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
 
 PAGES: Final = f"""
 SELECT u.id, u.url, u.run, CASE WHEN u.state = {SETTLED} THEN u.outcome ELSE '' END, u.detail,
-       {_STATUS}, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.version,
+       {STATUS}, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.version,
        s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.barred, u.rendering,
-       {_REDIRECT}, {of("x", ExternalRow._fields)}
+       {REDIRECT}, {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 """
 
 SUSPECTS: Final = f"""
-SELECT u.id, u.run, u.outcome, u.detail, u.was, s.kind, u.barred, u.rendering, {_STATUS}, {_REDIRECT},
+SELECT u.id, u.run, u.outcome, u.detail, u.was, s.kind, u.barred, u.rendering, {STATUS}, {REDIRECT},
     {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 WHERE u.run = :run AND u.state = {SETTLED} AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
@@ -184,7 +184,7 @@ KNOWN_HERE: Final = Stream(
 _IDS: Final = "SELECT url, id FROM url WHERE @key @any(keys, key)"
 _ROWS_OF: Final = f"{PAGES} WHERE u.id @any(ids)"
 _LINKS_OF: Final = f"""
-SELECT u.id, u.links, u.named, {_REDIRECT} FROM known AS u
+SELECT u.id, u.links, u.named, {REDIRECT} FROM known AS u
 WHERE u.id @any(ids) AND u.run = :run AND u.state = {SETTLED} AND u.links IS NOT NULL
 """
 _RECORD_OF: Final = f"{RECORD} WHERE u.@key @any(keys, key)"

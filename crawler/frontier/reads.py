@@ -23,6 +23,7 @@ from crawler.frontier import (
     runs,
     scripted,
     seeds,
+    targets,
     waits,
 )
 from crawler.frontier.database import Database
@@ -66,6 +67,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.RepeatedPages: duplicates.repeated,
     reads.PagesWithContent: duplicates.pages_with_content,
     reads.PagesOf: queries.rows_of,
+    reads.TargetsOf: targets.targets_of,
     reads.LinksOf: queries.links_of,
     reads.AnchorsOf: anchors.of_pages,
     reads.FeaturesOf: features.read_of,

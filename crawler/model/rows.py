@@ -46,6 +46,16 @@ class PageRow(NamedTuple):
     redirect: int = 0  # the id of its target; 0: it does not redirect
 
 
+class TargetRow(NamedTuple):
+    """What a link leads to."""
+
+    url: Url
+    outcome: str  # as of `PageRow`
+    status: int | None = None  # of a URL on another site: that of the last answer of its host
+    external: str | None = None  # the code of that answer
+    redirect: int = 0  # the id of its target; 0: it does not redirect
+
+
 class FeatureRow(NamedTuple):
     """A settled URL of the newest run, and what an optional feature read of its page."""
 

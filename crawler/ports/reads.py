@@ -25,6 +25,7 @@ from crawler.model.rows import (
     PageRow,
     PublicationRow,
     RunRow,
+    TargetRow,
     UrlRecord,
 )
 from crawler.model.rows import Tallies as Counts
@@ -291,6 +292,12 @@ class Pages(RowKind[PageRow], frozen=True):
 
 class PagesOf(Query[Mapping[int, PageRow]], frozen=True):
     """Rows of `Pages` by their ids; unknown ids are left out."""
+
+    ids: Sequence[int]
+
+
+class TargetsOf(Query[Mapping[int, TargetRow]], frozen=True):
+    """What links with these ids lead to; unknown ids are left out."""
 
     ids: Sequence[int]
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from crawler.app import finding_rows
 from crawler.app import report as reports
-from crawler.cli import list as lists
+from crawler.cli import list_links
 from crawler.cli.demo.site import Site
 from tests.cli.conftest import Run
 
@@ -41,7 +42,7 @@ def rows_of(run: Run, *words: str) -> list[dict[str, Any]]:
 def test_findings_are_in_the_order_of_the_report(
     run: Run, site: str, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lists, "BATCH", batch)
+    monkeypatch.setattr(finding_rows, "BATCH", batch)
     report = json.loads(run("report", site, "--most", "0", "--format", "json")[1])
     expected = [(one["code"], item["url"]) for one in report["findings"] for item in one["items"]]
     rows = rows_of(run, "findings")
@@ -98,6 +99,6 @@ def test_findings_about_the_site_need_no_pages(run: Run, monkeypatch: pytest.Mon
 def test_links_are_the_same_if_few_targets_are_remembered(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_of(run, "links", "--all-kinds")
     assert {row["kind"] for row in rows} == {"link", "redirect"}
-    monkeypatch.setattr(lists, "BATCH", 5)
-    monkeypatch.setattr(lists, "REMEMBERED", 3)
+    monkeypatch.setattr(list_links, "BATCH", 5)
+    monkeypatch.setattr(list_links, "REMEMBERED", 3)
     assert rows_of(run, "links", "--all-kinds") == rows

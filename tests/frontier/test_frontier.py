@@ -22,7 +22,7 @@ from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unliste
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
 from crawler.model.rendering import Needs, PageSummary, Rendering
 from crawler.model.robots import RobotsFile
-from crawler.model.rows import AnchorRow, InPattern, PublicationRow
+from crawler.model.rows import AnchorRow, InPattern, PublicationRow, TargetRow
 from crawler.model.run import SessionEnd
 from crawler.model.seed import Seed, SeedCopy, SeedSettlement
 from crawler.model.serialise import moment
@@ -1498,6 +1498,8 @@ async def test_answers_are_kept_with_the_one_before_and_shown(bench: Bench) -> N
     assert [(page.outcome, page.external) for page in suspects] == [("unlisted:offsite", row)]
     [page] = (await bench.frontier.read(reads.PagesOf([suspects[0].id]))).values()
     assert page.external == row
+    target = await bench.frontier.read(reads.TargetsOf([page.id, 999]))
+    assert target == {page.id: TargetRow(away("/a").url, "unlisted:offsite", 404, "broken:dns")}
 
 
 async def test_answers_of_unknown_urls_are_ignored(bench: Bench) -> None:

@@ -17,7 +17,7 @@ from crawler.frontier.sqlite import frontier as sqlite_frontier
 from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.reasons import SeedKind
-from crawler.model.rows import EdgeRow, PageRow
+from crawler.model.rows import EdgeRow, PageRow, TargetRow
 from crawler.ports import Reads, reads
 from crawler.report.report import Finding
 from crawler.settings.sections import Guard, Http, Output, Pace, Scope, Settings, State
@@ -84,12 +84,17 @@ async def test_rows_are_complete_and_ordered(
         )
         [run] = await frontier.read(reads.AllRuns())
         some = await frontier.read(reads.PagesOf([every[3].id, every[5].id, 99_999]))
+        targets = await frontier.read(reads.TargetsOf([page.id for page in every]))
     finally:
         await frontier.close()
     assert len(every) == balance.discovered
     assert [page.url for page in every] == sorted(page.url for page in every)
     assert [edge.url for edge in leading] == sorted(edge.url for edge in leading)
     assert some == {page.id: page for page in (every[3], every[5])}
+    assert any(target.redirect for target in targets.values())
+    assert targets == {
+        page.id: TargetRow(page.url, page.outcome, page.status, None, page.redirect) for page in every
+    }
     assert (run.number, run.status, run.discovered) == (1, "concluded", len(every))
     assert run.publication
     assert run.publication.urls == balance.listed

@@ -4,7 +4,7 @@ Titles and URLs come from the site: a cell that begins like a formula gets a lea
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -40,13 +40,20 @@ def item_line(code: Code, item: Item, url: str, source: str, said: Said = UNKNOW
 
 def line(cells: Sequence[Any]) -> str:
     """One row."""
-    text = ",".join(
-        [_quoted(one) if isinstance(one, str) else "" if one is None else _other(one) for one in cells]
-    )
-    return f"{text or _EMPTY}\r\n"
+    return joined(map(spelt, cells))
 
 
-def _other(value: Any) -> str:
+def joined(cells: Iterable[str]) -> str:
+    """A row of cells as they are written."""
+    return f"{','.join(cells) or _EMPTY}\r\n"
+
+
+def spelt(value: Any) -> str:
+    """A cell as it is written."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int | float) else _in_quotes(json.dumps(value))

@@ -1,0 +1,203 @@
+"""The rows of `list links`: the links of each page, with what they lead to.
+
+There may be a hundred for each URL, and most lead where others do. So what a target has in common in all its
+rows is spelt once, as it is written, and remembered for many targets, 250 bytes each.
+"""
+
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+
+from crawler.app import report as reports
+from crawler.cli.typed_url import url_in_state
+from crawler.errors import ConfigError
+from crawler.model.rows import EdgeRow, PageRow, TargetRow
+from crawler.parse.url import Url
+from crawler.ports import Frontier, Reads, reads
+from crawler.report.catalogue import Code
+from crawler.report.findings import Findings
+from crawler.report.inbound_links import LONGEST as LONGEST_CHAIN
+from crawler.report.report import Known
+from crawler.settings.sections import Settings
+
+FIELDS: Final = (
+    "source", "target", "kind", "nofollow", "outcome", "status", "external", "final_url", "final_status",
+    "text", "place",
+)  # fmt: skip
+BATCH: Final = 20_000  # links whose targets are looked up together
+REMEMBERED: Final = 200_000  # targets
+
+SpeltRows = Sequence[Sequence[str]]
+Spell = Callable[[Any], str]
+
+
+class Filter(Struct, frozen=True):
+    """The filter of --only: outcome codes or kinds of outcomes, and codes of findings."""
+
+    outcomes: tuple[str, ...] = ()
+    codes: frozenset[Code] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.outcomes or self.codes)
+
+    def admits(self, page: PageRow, found: Findings | None) -> bool:
+        """Whether a page is to be shown."""
+        outcome = page.outcome or "open"
+        if any(outcome == name or outcome.startswith(f"{name}:") for name in self.outcomes):
+            return True
+        return found is not None and any(one.code in self.codes for one in found.found(page))
+
+
+class LinkFilter(Struct, frozen=True):
+    """Which links to show."""
+
+    only: Filter
+    all_kinds: bool = False  # also redirects and canonicals
+    to: str | None = None  # a URL as typed
+    from_: str | None = None
+
+
+class _Links(NamedTuple):
+    """Links of a page, of one kind."""
+
+    source: EdgeRow
+    kind: str
+    ids: Sequence[int]  # of their targets; negative: nofollow
+
+
+async def spelt_links(
+    rows: Frontier, settings: Settings, known: Known, links: LinkFilter, spell: Spell
+) -> AsyncIterator[SpeltRows]:
+    """The cells of `FIELDS`, as `spell` writes them, in batches."""
+    wanted = await _wanted(rows, known, links.only) if links.only else None
+    target = await _known_url(rows, settings, links.to, "--to") if links.to else None
+    number = await rows.read(reads.NumberOf(target)) if target else 0
+    page = await _known_url(rows, settings, links.from_, "--from") if links.from_ else None
+
+    def is_shown(to: int) -> bool:
+        if number and abs(to) != number:
+            return False
+        return wanted is None or (abs(to) < len(wanted) and wanted[abs(to)] > 0)
+
+    targets = _Targets(rows, spell)
+    async for chunk in rows.stream(reads.Edges(page, f"{page} ") if page else reads.Edges()):
+        every: Iterable[_Links] = chain.from_iterable(
+            _of(edges, all_kinds=links.all_kinds) for edges in chunk
+        )
+        if number or wanted is not None:
+            every = (one._replace(ids=[*filter(is_shown, one.ids)]) for one in every)
+        for batch in _batches(every):
+            yield await _spelt(rows, batch, targets, spell)
+
+
+def _of(edges: EdgeRow, *, all_kinds: bool) -> Iterator[_Links]:
+    yield _Links(edges, "link", edges.links)
+    if all_kinds:
+        for kind, to in (("redirect", edges.redirect), ("canonical", edges.canonical)):
+            if to:
+                yield _Links(edges, kind, [to])
+
+
+def _batches(every: Iterable[_Links]) -> Iterator[Sequence[_Links]]:
+    batch, count = list[_Links](), 0
+    for links in every:
+        if links.ids:
+            batch.append(links)
+            count += len(links.ids)
+        if count >= BATCH:
+            yield batch
+            batch, count = [], 0
+    yield batch
+
+
+async def _spelt(rows: Reads, batch: Sequence[_Links], targets: "_Targets", spell: Spell) -> SpeltRows:
+    leads = await targets.of({abs(to) for links in batch for to in links.ids})
+    anchors = await reports.anchors_of(rows, list({links.source.id: None for links in batch}))
+    no, yes, nothing = spell(False), spell(True), spell(None)
+    spelt: list[Sequence[str]] = []
+    for source, kind, ids in batch:
+        begin = spell(source.url)
+        kind_cell = spell(kind)
+        for to in ids:
+            if found := leads.get(abs(to)):
+                url, final_url, answer, final_status = found
+                text = place = nothing
+                if anchors and kind == "link" and (said := anchors.get((source.id, abs(to)))):
+                    text, place = spell(said.text or None), spell(said.landmark or None)
+                nofollow = yes if to < 0 else no
+                spelt.append((begin, url, kind_cell, nofollow, *answer, final_url, final_status, text, place))
+    return spelt
+
+
+async def _known_url(rows: Frontier, settings: Settings, text: str, flag: str) -> Url:
+    """A URL as typed. Raises `ConfigError` if the state does not know it."""
+    url = await url_in_state(rows, settings, text)
+    if not await rows.read(reads.NumberOf(url)):
+        raise ConfigError(f"{flag}: the state does not know {url}.")
+    return url
+
+
+async def _wanted(rows: Reads, known: Known, only: Filter) -> bytearray:
+    """Whether to show links to a URL, by its id."""
+    found = await reports.findings_of(rows, known) if only.codes else None
+    wanted = bytearray(1024)
+    async for page in reports.each(rows.stream(reads.Pages())):
+        if page.run == known.run.number and only.admits(page, found):
+            if page.id >= len(wanted):
+                wanted.extend(bytes(max(len(wanted), page.id + 1 - len(wanted))))
+            wanted[page.id] = 1
+    return wanted
+
+
+Target = tuple[str, str, tuple[str, str, str], str]  # URL, final URL, what answered, and the final status
+
+
+class _Targets:
+    """What links lead to, by id, of which some are remembered: many pages link to the same."""
+
+    def __init__(self, rows: Reads, spell: Spell) -> None:
+        self._rows, self._spell, self._known = rows, spell, dict[int, Target]()
+        # Few differ, so that all targets share them.
+        self._short = lru_cache(1_000)(spell)
+        self._answers = lru_cache(1_000)(lambda *cells: tuple(map(spell, cells)))
+
+    async def of(self, ids: Collection[int]) -> Mapping[int, Target]:
+        """The cells of `FIELDS` that are those of the target; of these ids, and of others."""
+        missing = [number for number in ids if number not in self._known]
+        if len(self._known) + len(missing) > REMEMBERED:
+            self._known, missing = {}, list(ids)
+        if missing:
+            found = await self._rows.read(reads.TargetsOf(sorted(missing)))
+            ends = await _ends(self._rows, found)
+            for number, target in found.items():
+                self._known[number] = self._cells(target, ends.get(number))
+        return self._known
+
+    def _cells(self, target: TargetRow, end: TargetRow | None) -> Target:
+        url = self._spell(target.url)
+        final = url if end is target else self._spell(end.url if end else None)
+        answer = self._answers(target.outcome or "open", target.status, target.external)
+        return url, final, answer, self._short(end.status if end else None)
+
+
+async def _ends(rows: Reads, targets: Mapping[int, TargetRow]) -> Mapping[int, TargetRow]:
+    """Where the redirects of each target end; none for those without an end."""
+    known = dict(targets)
+    for _ in range(LONGEST_CHAIN):
+        due = {target.redirect for target in known.values() if target.redirect} - known.keys()
+        if not due:
+            break
+        known |= await rows.read(reads.TargetsOf(sorted(due)))
+    ends: dict[int, TargetRow] = {}
+    for number, target in targets.items():
+        at: TargetRow | None = target
+        for _ in range(LONGEST_CHAIN):
+            if at is None or not at.redirect:
+                break
+            at = known.get(at.redirect)
+        if at is not None and not at.redirect:
+            ends[number] = at
+    return ends
