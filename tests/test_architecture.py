@@ -35,7 +35,7 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4129,
-    "model": 1948,
+    "model": 1961,
     "errors": 200,
     "settings": 1688,
     "ports": 1050,
@@ -44,7 +44,7 @@ BUDGETS = {
     "fetch": 3990,
     "frontier": 8616,
     "sitemap": 5010,
-    "engine": 3282,
+    "engine": 3314,
     "workers": 1450,
     "app": 5804,
     "cli": 5855,

@@ -171,6 +171,7 @@ class Leader:
             await soft_404s.unlist_empty_days(self.frontier, answers.fresh())
         if lists_once:
             await ignored_parts.unlist(self.frontier, answers.fresh(PROBES // 2), starts)
+        await site.remember_rendered()
 
     async def keep_failing_pages(self) -> None:
         """Keeps pages that fail, and the traps that were found while the rules were applied."""

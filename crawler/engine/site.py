@@ -4,22 +4,28 @@ judged.
 It leases and settles nothing: see `crawl` and `visit`.
 """
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from crawler.engine.aliases import Aliases
 from crawler.engine.missing_pages import MissingPages
 from crawler.engine.robots import Access
 from crawler.engine.scripted_pages import ScriptedSite
 from crawler.engine.start_urls import StartUrls
-from crawler.model.rendering import Needs, Rendering
-from crawler.model.reply import Reply, Response
+from crawler.model.note import RENDERED
+from crawler.model.rendering import LONGEST_RENDERED, Inputs, Needs, RenderedPage, Rendering
+from crawler.model.reply import Headers, Reply, Response
 from crawler.model.visit import Visit
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, Request
 from crawler.rules.candidates import Candidates
 from crawler.rules.judge import PAGE_STATUSES, Judge
+
+MOST_KEPT: Final = 60  # pages rendered outside the queue that are remembered
+_KEPT: Final = frozenset({"content-type", "link", "x-robots-tag"})  # headers that are read of them
 
 
 @dataclass(eq=False, repr=False)
@@ -37,6 +43,8 @@ class CrawledSite:
     starts: StartUrls = field(init=False)
     missing: MissingPages = field(init=False)
     scripted: ScriptedSite = field(init=False)
+    # Of earlier runs and this one; None: not recalled yet.
+    _rendered: dict[str, RenderedPage] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Creates its parts."""
@@ -50,18 +58,41 @@ class CrawledSite:
         """The origins of the start URLs and of the targets of their redirects."""
         return {origin(url) for url in self.starts.urls}
 
-    async def fetch(self, url: Url) -> Reply | None:
-        """A page outside the queue; None if robots.txt forbids it."""
+    async def fetch(self, url: Url, inputs: Inputs | None = None) -> Reply | None:
+        """A page outside the queue; None if robots.txt forbids it. `inputs`: see `Request`."""
         if not (await self.access.permit(url)).allowed:
             return None
-        return await self.access.fetch(Request(url, wants_body=self.judge.wants_body))
+        return await self.access.fetch(Request(url, wants_body=self.judge.wants_body, inputs=inputs))
 
     async def render(self, url: Url) -> Reply | None:
-        """The same, as its scripts make it."""
-        reply = await self.fetch(url)
+        """The same, as its scripts make it. It is that of an earlier run if what made it is unchanged."""
+        known = await self._known_pages()
+        before = known.get(url)
+        reply = await self.fetch(url, before.inputs if before else None)
+        if before and isinstance(reply, Response) and reply.status == 304:
+            known[url] = known.pop(url)
+            return Response(200, Headers(before.headers), zlib.decompress(before.body))
         if not isinstance(reply, Response) or reply.status not in PAGE_STATUSES:
             return reply
-        return await self.access.render(url, reply, Rendering(Needs.PATTERN))
+        rendered = await self.access.render(url, reply, Rendering(Needs.PATTERN))
+        known.pop(url, None)
+        if isinstance(rendered, Response) and rendered.rendering and rendered.rendering.inputs:
+            headers = tuple(field for field in rendered.headers if field[0] in _KEPT)
+            page = RenderedPage(rendered.rendering.inputs, headers, zlib.compress(rendered.body))
+            if len(page.body) <= LONGEST_RENDERED:
+                known[url] = page
+        return rendered
+
+    async def _known_pages(self) -> dict[str, RenderedPage]:
+        if self._rendered is None:
+            earlier: Mapping[str, RenderedPage] = await self.frontier.recall_earlier(RENDERED)
+            self._rendered = dict(earlier)
+        return self._rendered
+
+    async def remember_rendered(self) -> None:
+        """Stores what was rendered outside the queue, for the next run."""
+        if self._rendered is not None:
+            await self.frontier.remember(RENDERED, dict([*self._rendered.items()][-MOST_KEPT:]))
 
     async def on_site(self, urls: Sequence[Url]) -> Sequence[Url]:
         """The URLs that are on a host of the site, in any folder."""

@@ -288,8 +288,10 @@ def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prio
     ended = outcome_of(outcome, detail, known.lastmod if known else None)
     if known is None or ended is None:
         return None
-    # What the site shows for a nonexistent page may have changed since.
-    return None if isinstance(ended, Unlisted) and ended.why is Why.SOFT_404 else Prior(ended, known)
+    # What the site shows for a nonexistent page may have changed since; the browser is asked for it again.
+    is_missing = isinstance(ended, Unlisted) and ended.why is Why.SOFT_404
+    is_rendered = known.rendering is not None and known.rendering.inputs is not None
+    return None if is_missing and not is_rendered else Prior(ended, known)
 
 
 def tallies(db: Database) -> Tallies:

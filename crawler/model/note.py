@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from crawler.model.external import ExternalCheck
+from crawler.model.rendering import RenderedPage
 from crawler.model.survey import SiteHealth, VanishedPages
 from crawler.model.visit import MissingPage, ScriptedPages
 from crawler.parse.url import Url
@@ -105,6 +106,9 @@ ASKED_PLACES: Final = Note[Mapping[str, bool]]("asked places", dict[str, bool], 
 
 SCRIPTED: Final = Note[ScriptedPages]("scripted", ScriptedPages, ScriptedPages())
 """The pages that are rendered as samples, and the kinds of pages that are all rendered."""
+
+RENDERED: Final = Note[Mapping[str, RenderedPage]]("rendered", dict[str, RenderedPage], {})
+"""What nonexistent pages of the site showed in the browser, by URL; the last asked is the last."""
 
 DATE_NOTES: Final = Note[Sequence[str]]("date notes", list[str], ())
 """Sentences about the dates of this run, for the summary."""

@@ -14,6 +14,7 @@ from crawler.parse.url import ReceivedUrl
 
 MOST_INPUTS: Final = 100  # answers that are kept of one page
 LONGEST_INPUTS: Final = 10_000  # characters of them, as they are stored
+LONGEST_RENDERED: Final = 20_000  # bytes of a page outside the queue that is kept
 LITTLE: Final = 100  # characters of text that scripts may add to any page: a notice, a date
 LONGEST_ROBOTS: Final = 200  # characters that are kept of robots directives
 Count = Annotated[int, Meta(ge=0, lt=1 << 53)]
@@ -69,6 +70,14 @@ class Inputs(NamedTuple):
     # Of the requests of its scripts, each combination once.
     headers: Annotated[tuple[tuple[tuple[_Name, _Field], ...], ...], Meta(max_length=MOST_INPUTS)] = ()
     answers: Annotated[tuple[UsedAnswer, ...], Meta(max_length=MOST_INPUTS)] = ()
+
+
+class RenderedPage(NamedTuple):
+    """A page outside the queue as its scripts made it, for as long as its inputs are unchanged."""
+
+    inputs: Inputs
+    headers: tuple[tuple[str, str], ...]
+    body: Annotated[bytes, Meta(max_length=LONGEST_RENDERED)]  # compressed by zlib
 
 
 class Rendering(NamedTuple):

@@ -17,7 +17,7 @@ from crawler.frontier.sqlite.state_file import open_state
 from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.outcome import Listed
 from crawler.model.reasons import Source
-from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
+from crawler.model.rendering import Inputs, Needs, PageSummary, Rendering, Skipped, UsedAnswer
 from crawler.model.robots import RobotsFile
 from crawler.model.serialise import facts_of, plain_facts
 from crawler.model.settlement import Settlement, Verdict, VisitResult
@@ -31,6 +31,7 @@ from crawler.workers.url_numbers import SentUrls
 pytestmark = pytest.mark.anyio
 
 URL: Final = Url("http://a.example/")
+USED: Final = UsedAnswer(URL, "0a", '"1"', "yesterday")
 
 
 def samples(hint: Any, number: int) -> Iterator[Any]:
@@ -47,6 +48,7 @@ def samples(hint: Any, number: int) -> Iterator[Any]:
         Rendering | None: [
             Rendering(Needs.SHELL, PageSummary(1, "noindex"), PageSummary(number, "", URL), None, 1, 2, 3, 4),
             Rendering(Needs.SAMPLE, skipped=Skipped.NOINDEX),
+            Rendering(Needs.SHELL, inputs=Inputs(number, "b", USED, ((("accept", "*/*"),),), (USED, USED))),
             None,
         ],
         Lastmod | None: [*(Lastmod(moment, source) for source in Source), None],

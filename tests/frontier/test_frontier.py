@@ -20,7 +20,7 @@ from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.note import EXTERNAL, UNRELIABLE, Note
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
-from crawler.model.rendering import Needs, PageSummary, Rendering
+from crawler.model.rendering import Inputs, Needs, PageSummary, Rendering, UsedAnswer
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import AnchorRow, InPattern, PublicationRow, TargetRow
 from crawler.model.run import SessionEnd
@@ -534,6 +534,25 @@ async def test_named_canonical_is_followed_and_not_counted_as_link(bench: Bench)
     assert [(await bench.frontier.read(reads.Linking(url))).count for url in (both, other)] == [1, 0], (
         "also after a 304"
     )
+
+
+async def test_missing_pages_are_read_again_unless_browser_asks(bench: Bench) -> None:
+    await bench.ready()
+    inputs = Inputs(1, "b", UsedAnswer(ROOT, "0a", '"e"'))
+    for seen, has_prior in (
+        (None, False),
+        (Rendering(Needs.SHELL), False),
+        (Rendering(Needs.SHELL, inputs=inputs), True),
+    ):
+        [lease] = await bench.leases()
+        await bench.settle(lease, Unlisted(Why.SOFT_404), facts=Facts(200, rendering=seen))
+        await bench.frontier.finish()
+        await bench.frontier.conclude()
+        await bench.frontier.begin("settings")
+        await bench.frontier.add([Visit(ROOT)])
+        [lease] = await bench.leases()
+        assert (lease.prior is not None) is has_prior
+        await bench.frontier.release([lease])
 
 
 async def test_changed_parse_settings_discard_facts_of_last_run(bench: Bench) -> None:

@@ -7,6 +7,7 @@ import pytest
 from crawler.model import note
 from crawler.model.external import ExternalCheck
 from crawler.model.note import Note
+from crawler.model.rendering import Inputs, RenderedPage, UsedAnswer
 from crawler.model.survey import SiteHealth, VanishedPage, VanishedPages
 from crawler.model.visit import MissingPage, ScriptedPages
 from crawler.parse.url import Url
@@ -53,6 +54,15 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.ASKED_PLACES, f'{{"{A}/news/":true}}', {f"{A}/news/": True}),
     (note.STATED_SINCE, f'{{"{A}":[3,1]}}', {A: (3, 1)}),
     (note.BROKEN_IMAGES, f'{{"{A}/a.png":"404"}}', {f"{A}/a.png": "404"}),
+    (
+        note.RENDERED,
+        f'{{"{A}/x":[[20000,"b",["{A}/x","0a",null,null,0],[],[]],[["link","y"]],"ZQ=="]}}',
+        {
+            f"{A}/x": RenderedPage(
+                Inputs(20_000, "b", UsedAnswer(Url(f"{A}/x"), "0a")), (("link", "y"),), b"e"
+            )
+        },
+    ),
     (note.SCRIPTED, note.SCRIPTED.write(ScriptedPages()), ScriptedPages()),
 ]
 
