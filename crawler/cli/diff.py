@@ -2,10 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +22,7 @@ from crawler.model.run import Run
 from crawler.parse.dates import read_w3c, w3c
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
-from crawler.parse.url import Url
+from crawler.parse.url import Url, is_plain
 from crawler.ports import Record, reads
 from crawler.report.formatting import counted
 from crawler.report.printable import printable
@@ -35,8 +33,6 @@ from crawler.sitemap.tree import Places, Unreadable, is_web, resolve, walk
 
 SIGNS: Final = {"+": "added", "-": "removed", "~": "changed"}
 FIELDS: Final = ("change", "url", "old", "new", "reason")
-UTC: Final = "+00:00"
-WHOLE: Final = len("2026-01-31T23:59:59+00:00")
 STATE: Final = b"SQLite format 3\0"
 
 
@@ -58,7 +54,7 @@ async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
             reasons = _Reasons(
                 frontier, await frontier.read(reads.NewestRun()), await published_as(frontier, settings)
             )
-        for change in comparison.changes():
+        for change in comparison.changes(_date):
             signs[change.sign] += 1
             _show(change, await reasons.of(change), rows)
         totals = {OLD: comparison.count(OLD), NEW: comparison.count(NEW)}
@@ -127,21 +123,19 @@ def _limit(place: str) -> int:
 
 
 def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[tuple[str, str | None]]:
-    """Normalised URLs and dates of the entries; the sitemaps of an index are added to `children`."""
+    """Normalised URLs, and dates as written; the sitemaps of an index are added to `children`."""
     normalise, base = Normaliser(strip=()), place if is_web(place) else None
     for item in found:
         if item.kind == "sitemap":
             children.append(item.loc)
+        elif is_plain(item.loc):  # as nearly all are
+            yield item.loc, item.lastmod
         elif url := normalise(item.loc, base):
-            yield url, _date(item.lastmod) if item.lastmod else None
+            yield url, item.lastmod
 
 
-@lru_cache(maxsize=1_000)
 def _date(text: str) -> str | None:
     """A date as it is compared; None if it is none."""
-    with suppress(ValueError):
-        if len(text) == WHOLE and datetime.fromisoformat(text).isoformat() == text and text.endswith(UTC):
-            return text  # as it is written here
     at = read_w3c(text)
     return w3c(at) if at else None
 

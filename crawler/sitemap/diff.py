@@ -5,7 +5,7 @@ order.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from tempfile import TemporaryDirectory
@@ -70,8 +70,10 @@ class Comparison:
         """The number of distinct URLs of a side."""
         return int(self._db.execute(f"SELECT count(*) FROM {side}").fetchone()[0])  # noqa: S608
 
-    def changes(self) -> Iterator[EntryChange]:
-        """All differences, in order of the URL."""
+    def changes(self, read_date: Callable[[str], str | None]) -> Iterator[EntryChange]:
+        """All differences, in order of the URL. Dates are read only where they are spelt differently."""
         with closing(self._db.cursor()) as cursor:
-            for row in cursor.execute(_DIFFERENCES):
-                yield EntryChange(*row)
+            for sign, url, *dates in cursor.execute(_DIFFERENCES):
+                old, new = (read_date(text) if text else None for text in dates)
+                if sign != "~" or old != new:
+                    yield EntryChange(sign, url, old, new)

@@ -37,6 +37,7 @@ _OURS: Final = re.compile(
 _LINE: Final = re.compile(
     rb"<url><loc>([!-%\x27-;=?-~]{1,4096})</loc>(?:<lastmod>([0-9T:.Z+-]{1,64})</lastmod>)?</url>\n"
 )
+LONGEST_DATE: Final = 100  # characters, more than any date has
 _PAGES: Final = frozenset({"url", "item", "entry"})
 _INDEX: Final = frozenset({"sitemap"})
 _ROOTS: Final = frozenset({"urlset", "sitemapindex", "rss", "rdf", "feed"})
@@ -283,7 +284,7 @@ def _entry(element: "etree._Element", kind: Literal["page", "sitemap"]) -> Itera
         elif name == "guid":
             guid = (child.text or "").strip()
         elif name in _DATES:
-            date = (child.text or "").strip() or None
+            date = (child.text or "").strip()[:LONGEST_DATE] or None
     if not locs and guid and guid.startswith(("http://", "https://")):
         locs = [guid]
     for loc in locs:

@@ -47,12 +47,33 @@ def test_changes_are_sorted_for_any_order_of_the_sides() -> None:
     with Comparison() as comparison:
         comparison.load(OLD, [("c", None), ("a", "1"), ("b", "2"), ("a", "9")])
         comparison.load(NEW, [("d", None), ("b", "3"), ("a", "1")])
-        assert list(comparison.changes()) == [
+        assert list(comparison.changes(str)) == [
             EntryChange("~", "b", "2", "3"),
             EntryChange("-", "c", None, None),
             EntryChange("+", "d", None, None),
         ]
         assert (comparison.count(OLD), comparison.count(NEW)) == (3, 3)
+
+
+def test_dates_are_compared_as_instants(run: Run, tmp_path: Path) -> None:
+    same = "2026-01-31T23:59:59+00:00"
+    put(tmp_path / "old", {str(place): same for place in range(5)})
+    spelt = (
+        "2026-01-31T23:59:59Z",
+        "2026-02-01T00:59:59+01:00",
+        "2026-01-31T23:59:59.250Z",
+        "2026-02-31",
+        "2026",
+    )
+    entries = (
+        f"<url><loc>{SITE}/{place}</loc><lastmod>{date}</lastmod></url>" for place, date in enumerate(spelt)
+    )
+    xmlns = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    (tmp_path / "new.xml").write_text(f'<urlset xmlns="{xmlns}">{"".join(entries)}</urlset>')
+    code, out, _ = run("diff", "old", "new.xml")
+    assert (code, out) == (8, [
+        f"~ {SITE}/3  ({same} → no date)", f"~ {SITE}/4  ({same} → 2026-01-01T00:00:00+00:00)",
+    ])  # fmt: skip
 
 
 def test_files_folders_and_forms_can_be_mixed(run: Run, tmp_path: Path) -> None:
