@@ -37,7 +37,7 @@ BUDGETS = {
     "parse": 4129,
     "model": 1961,
     "errors": 200,
-    "settings": 1688,
+    "settings": 1709,
     "ports": 1050,
     "report": 3998,
     "rules": 4239,
@@ -47,7 +47,7 @@ BUDGETS = {
     "engine": 3314,
     "workers": 1450,
     "app": 5804,
-    "cli": 5855,
+    "cli": 5860,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

@@ -70,10 +70,14 @@ def crawl(urls: tuple[str, ...], **params: Any) -> int:
     are not downloaded.
     """
     with event_loop.loading():
-        from crawler.app.worker import forked_workers  # noqa: PLC0415
         from crawler.cli.crawl import crawl_sites  # noqa: PLC0415
 
     sites = read_crawled(params, *urls)
+    if sites[0].settings.pace.processes == 1:
+        return event_loop.run(crawl_sites, sites)
+    with event_loop.loading():
+        from crawler.app.worker import forked_workers  # noqa: PLC0415
+
     with forked_workers(sites[0].settings.pace):
         return event_loop.run(crawl_sites, sites)
 

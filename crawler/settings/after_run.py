@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from crawler.settings.option import Section, option
+from crawler.settings.option import SHARED, Section, option
 from crawler.settings.values import (
     ABSENT,
     CHOICE,
@@ -18,7 +18,7 @@ from crawler.settings.values import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, **SHARED)
 class Submit(Section):
     """Submission of changed pages to search engines, by IndexNow."""
 
@@ -43,7 +43,7 @@ class Submit(Section):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, **SHARED)
 class External(Section):
     """Links to other sites."""
 
@@ -57,7 +57,7 @@ class External(Section):
     max_external_time: float = option(1_800.0, "longest time for checking links to other sites", DURATION)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, **SHARED)
 class Report(Section):
     """Reports, metrics and messages about a run."""
 

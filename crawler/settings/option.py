@@ -39,11 +39,32 @@ def option(
     return dataclasses.field(default=default, metadata={"option": Option(text, kind, short, flag, secret)})
 
 
-@dataclass(frozen=True, slots=True)
+# What a section has from `Section`: to write these methods for each takes 5 % of a start of the program.
+SHARED: Final[Mapping[str, bool]] = {"init": False, "repr": False, "eq": False, "match_args": False}
+
+
+@dataclass(frozen=True, **SHARED)
 class Section:
     """The base of all sections. Values of other types are refused; a path is a text, a list is a tuple."""
 
-    def __post_init__(self) -> None:
+    def __init__(self, **values: Any) -> None:
+        for item in dataclasses.fields(self):
+            object.__setattr__(self, item.name, values.pop(item.name, item.default))
+        if values:
+            raise TypeError(f"{type(self).__name__} has no field {', '.join(values)}")
+        self._check()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).values()))
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({values})"
+
+    def _check(self) -> None:
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
             try:

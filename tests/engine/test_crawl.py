@@ -38,9 +38,9 @@ def settings(origin: str, folder: Path, **chosen: object) -> Settings:
     }  # fmt: skip
     base = Settings()
     sections: dict[str, object] = {}
-    for name in base.__slots__:
+    for name in vars(base):
         section = getattr(base, name)
-        own = {key: value for key, value in (defaults | chosen).items() if key in section.__slots__}
+        own = {key: value for key, value in (defaults | chosen).items() if key in vars(section)}
         sections[name] = replace(section, **own)
     return Settings(**sections)  # type: ignore[arg-type]
 

@@ -156,11 +156,11 @@ def test_lists_are_repeated_or_separated_by_commas(name: str) -> None:
     flag, field = f"--{name}", name.replace("-", "_")
     for words in ([flag, one, flag, two], [flag, f"{one},{two}"], [flag, f"{one}, {two}"]):
         chosen = taken(*words)
-        sections = [getattr(chosen, section) for section in chosen.__slots__]
+        sections = [getattr(chosen, section) for section in vars(chosen)]
         assert next(getattr(section, field) for section in sections if hasattr(section, field)) == (one, two)
     for text in (f"{one},{two}", f"{one} {two}"):
         chosen = load.resolve(None, {f"SITEMAP_CRAWLER_{field.upper()}": text}, {})[0]
         values = itertools.chain.from_iterable(
-            [getattr(getattr(chosen, section), field, None)] for section in chosen.__slots__
+            [getattr(getattr(chosen, section), field, None)] for section in vars(chosen)
         )
         assert (one, two) in values
