@@ -17,6 +17,7 @@ from crawler.fetch.render.renderer import Renderer
 from crawler.model.rows import UrlRecord
 from crawler.parse.url import Url, target
 from crawler.settings.sections import Settings
+from tests import postgres
 from tests.render.crawls import crawled, settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("browser")]
@@ -153,35 +154,52 @@ async def test_pages_are_rendered_again_by_another_browser_or_day(
         assert sorted(rendered) == everything
 
 
-# Kills the crawler when it asks for this.
-DEADLY = "/api/b"
+STARTED = "a browser was started"
+DEADLY = "/api/b"  # kills the crawler that asks for it
+
+
+def command(origin: str, folder: Path, state: str, *more: str) -> list[str]:
+    return [
+        sys.executable, "-m", "crawler", "crawl", f"{origin}/", "--render", "auto", "--rate", "0",
+        "--seed-sitemaps", "off", "--state", state, "-o", str(folder / "out"), "--no-gzip", "--log-format", "json", *more,
+    ]  # fmt: skip
+
+
+def start(words: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    """The log of a process that succeeds."""
+    _, log = process.communicate(timeout=600)
+    assert process.returncode == 0, log
+    return log
 
 
 def test_a_killed_second_night_goes_on_where_it_was(tmp_path: Path) -> None:
-    site, answer = shop(), None
+    site = shop()
     with site.serve() as origin:
-        words = [
-            sys.executable, "-m", "crawler", "crawl", f"{origin}/", "--render", "auto", "--rate", "0",
-            "--seed-sitemaps", "off", "--concurrency", "1", "--state", str(tmp_path / "state.db"),
-            "-o", str(tmp_path / "out"), "--no-gzip",
-        ]  # fmt: skip
-        subprocess.run(words, check=True, timeout=600)
-        before = sitemap(tmp_path)
-        answer = site.answers[DEADLY]
-        running = subprocess.Popen(words)
-
-        def kill(_: object) -> None:
-            running.kill()
-            running.wait()
-
-        site.respond(DEADLY, kill)
-        assert running.wait(600) == -signal.SIGKILL
+        words = command(origin, tmp_path, str(tmp_path / "state.db"))
+        assert STARTED in ended(start(words))
+        before, answer = sitemap(tmp_path), site.answers[DEADLY]
+        running = start(words)
+        site.respond(DEADLY, lambda _: running.kill())
+        running.communicate(timeout=600)
+        assert running.returncode == -signal.SIGKILL
         site.respond(DEADLY, answer)
         site.log.clear()
-        done = subprocess.run(
-            [*words, "--log-format", "json"], check=True, timeout=600, capture_output=True, text=True
-        )
-    assert "a browser was started" not in done.stderr
+        assert STARTED not in ended(start(words))
     assert site.requests(DEADLY) == 1
-    assert site.requests("/api/a") == 0, "it was settled before"
+    assert sitemap(tmp_path) == before
+
+
+@pytest.mark.system
+def test_two_members_need_no_browser_in_second_night(tmp_path: Path) -> None:
+    site, state = shop(), postgres.new_state()
+    with site.serve() as origin:
+        assert STARTED in ended(start(command(origin, tmp_path, state)))
+        before = sitemap(tmp_path)
+        both = [start(command(origin, tmp_path, state, "--run", "second")) for _ in range(2)]
+        logs = [ended(one) for one in both]
+    assert not any(STARTED in log for log in logs)
     assert sitemap(tmp_path) == before
