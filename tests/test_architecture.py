@@ -42,7 +42,7 @@ BUDGETS = {
     "report": 3998,
     "rules": 4239,
     "fetch": 3990,
-    "frontier": 8616,
+    "frontier": 8650,
     "sitemap": 5010,
     "engine": 3314,
     "workers": 1450,

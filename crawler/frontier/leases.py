@@ -238,7 +238,10 @@ class Leases:
             self._pause = SOON
             return batch
         self._pause = min(2 * self._pause, PATIENCE)
-        return replace(batch, wait=self._pause if batch.wait is None else min(batch.wait, self._pause))
+        # What is due now, and was not leased, belongs to a host that another member has locked.
+        return replace(
+            batch, wait=self._pause if batch.wait is None else min(max(batch.wait, SOON), self._pause)
+        )
 
     def _open(self, depth: int, max_depth: int | None) -> None:
         if max_depth != depth:

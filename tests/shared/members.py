@@ -44,7 +44,7 @@ def crawl(words, out, life, environment, moment, turn, sign):
         if name == moment:
             seen += 1
             if seen == turn:
-                os.kill(os.getpid(), sign)
+                signal.raise_signal(sign)  # to this thread, which goes no further
     failpoints.hook = hook
     turn_of = Politeness.__call__
     async def noted(self, origin, at):

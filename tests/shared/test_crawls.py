@@ -100,6 +100,26 @@ def test_a_frozen_leader_wakes_as_another_member(
     assert files(out) == files(alone / "0")
 
 
+@pytest.mark.parametrize(
+    "moment", ["commit of begin", "commit of lease", "commit of settle", "commit of finish"]
+)
+def test_a_member_frozen_in_a_transaction_blocks_nobody(
+    site: Origin, alone: Path, members: Crew, tmp_path: Path, moment: str
+) -> None:
+    """It holds the rows of a host, and its own, which others must lock to take it for dead."""
+    state, out = new_state(), tmp_path / "out"
+    crawl = words(site, state, out, "--run", "once", "--concurrency", "2", "--rate", "150")
+    others = [members.start(crawl)]
+    asked(site, 1, others)
+    turn = 1 if moment == "commit of begin" else 3
+    frozen = members.start(crawl, f"before {moment}", turn, signal.SIGSTOP)
+    others.append(members.start(crawl))
+    assert [member.wait(60) for member in others] == [0, 0], [member.said for member in others]
+    assert files(out) == files(alone / "0")
+    os.kill(frozen.pid, signal.SIGCONT)
+    assert frozen.wait() == 0, frozen.said
+
+
 def test_pace_of_a_host_is_kept_by_three_members_one_frozen(members: Crew, tmp_path: Path) -> None:
     here = Origin("paced", "127.0.77.3")
     here.others = lambda path: http(page("/", text=path))

@@ -23,6 +23,7 @@ from crawler.rules import retries
 # The version of the tables; the ids of URLs.
 ABOUT: Final = "CREATE TABLE about (version integer NOT NULL); CREATE SEQUENCE url_id;"
 _DIALECT: Final = PostgresDialect()
+PROGRAM: Final = "sitemap-crawler"  # the name of its sessions
 RACES: Final = 5  # attempts to create tables that other members create at the same time
 # Sequences of identity columns follow their table.
 RELATIONS: Final = """
@@ -49,7 +50,7 @@ class _PlainText(StrDumper):
 # Compiling a statement (jit) takes longer than any statement of a group of pages.
 LOCAL: Final = """
 SELECT set_config('search_path', %s, true), set_config('jit', 'off', true),
-    set_config('idle_in_transaction_session_timeout', '60000', true)
+    set_config('idle_in_transaction_session_timeout', '60000', true), set_config('application_name', %s, true)
 """
 
 # A server that is promoted begins another timeline.
@@ -74,17 +75,23 @@ def connect(address: Address) -> "psycopg.Connection[Any]":
         autocommit=True,
         prepare_threshold=None,
         connect_timeout=CONNECT_TIMEOUT,
-        application_name="sitemap-crawler",
+        application_name=PROGRAM,
     )
     connection.adapters.register_dumper(str, _PlainText)
     connection.adapters.register_dumper(str, _Text)
     return connection
 
 
-def begin(connection: "psycopg.Connection[Any]", address: Address, how: str = "") -> None:
-    """Open a transaction in the schema of the crawl."""
+def begin(
+    connection: "psycopg.Connection[Any]", address: Address, how: str = "", member: int | None = None
+) -> None:
+    """Open a transaction in the schema of the crawl.
+
+    `member`: whose it is, if it locks rows; others may end it when that member is dead (`heartbeat.FROZEN`).
+    """
+    name = PROGRAM if member is None else f"{PROGRAM} {member} {address.schema}"
     connection.execute(f"BEGIN {how}".encode())
-    connection.execute(LOCAL, [f'"{address.schema}"'])
+    connection.execute(LOCAL, [f'"{address.schema}"', name])
 
 
 @contextmanager

@@ -9,15 +9,28 @@ waiting for others, and write nothing itself.
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import psycopg
 
 from crawler.frontier.members import HEARTBEAT, Members
 from crawler.frontier.postgres.address import Address
-from crawler.frontier.postgres.connection import begin, connect, pipelined
+from crawler.frontier.postgres.connection import PROGRAM, begin, connect, pipelined
 from crawler.frontier.postgres.database import PostgresDatabase
 from crawler.frontier.postgres.errors import is_passing
+
+# A transaction of a frozen member, or of a machine that cannot be reached, holds its rows for ever: its
+# statements are sent without waiting for results, so its session counts as active, not as idle (LOCAL).
+# A member has no number yet while it begins.
+FROZEN: Final = f"""
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user AND wait_event = 'ClientRead'
+AND query_start < clock_timestamp() - make_interval(secs => :life)
+AND application_name IN (
+    SELECT left('{PROGRAM} ' || id || ' ' || current_schema(), 63)
+    FROM (SELECT id FROM member WHERE NOT gone AND until <= :now UNION ALL SELECT 0) AS held
+)
+"""
 
 Lend: TypeAlias = Callable[[Callable[["psycopg.Connection[Any]"], None]], None]
 
@@ -108,8 +121,17 @@ class Heartbeat:
         db.run, db.member = self._db.run, self._db.member
         with pipelined(connection):
             begin(connection, self._address)
-            beaten = Members(db).beat()
+            db.do(FROZEN, {"life": db.life, "now": db.now()})
             connection.execute("COMMIT")
+        try:
+            with pipelined(connection):
+                begin(connection, self._address)
+                connection.execute(f"SET LOCAL lock_timeout = {round(1000 * HEARTBEAT)}".encode())
+                beaten = Members(db).beat()
+                connection.execute("COMMIT")
+        except psycopg.errors.LockNotAvailable:  # by the work of this member, which waits for a frozen one
+            connection.execute("ROLLBACK")
+            return
         self._beaten(connection)
         self.is_shared = beaten.others > 0
         if beaten.is_alive:

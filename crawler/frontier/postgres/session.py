@@ -149,7 +149,8 @@ class Session:
         try:
             with ExitStack() as sent:
                 self.db.pipeline = sent.enter_context(pipelined(connection))
-                begin(connection, self._address, "READ ONLY" if self._read_only else "")
+                how, member = ("READ ONLY", None) if self._read_only else ("", self.db.member)
+                begin(connection, self._address, how, member)
                 answer = verb(*args, **kwargs)
                 with failpoint(f"commit of {verb.__name__}"):
                     connection.execute("COMMIT")
