@@ -41,7 +41,7 @@ BUDGETS = {
     "ports": 1050,
     "report": 3998,
     "rules": 4239,
-    "fetch": 3990,
+    "fetch": 3999,
     "frontier": 8650,
     "sitemap": 5010,
     "engine": 3314,

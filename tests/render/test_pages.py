@@ -334,6 +334,32 @@ def _command(pid: int) -> str:
 @in_browser
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+async def test_browser_has_no_pages_of_its_own_beside_ours(tmp_path: Path) -> None:
+    """Each took more than the page; and what playwright switches off stays off: the last list counts."""
+    commands = dict[int, str]()
+
+    def answer(_: object) -> CannedResponse:
+        commands.update((pid, _command(pid)) for pid in browsers._tree(os.getpid()))
+        return Site.answer(200, b"{}", {"Content-Type": "application/json"})
+
+    site = Site()
+    shell(site, "/", f"fetch('/data').then(() => {{ {links('/found')} }})")
+    site.respond("/data", answer)
+    with site.serve() as origin:
+        await crawled(settings(origin, tmp_path))
+    assert sum("--type=renderer" in command for command in commands.values()) == 1
+    main = next(one for one in commands.values() if "--remote-debugging-pipe" in one and "--type=" not in one)
+    flag = "--disable-features="
+    *before, ours = [
+        set(word.removeprefix(flag).split(",")) for word in main.split("\0") if word.startswith(flag)
+    ]
+    assert before
+    assert all(features <= ours for features in before)
+
+
+@in_browser
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 async def test_page_survives_death_of_driver_and_of_browser(tmp_path: Path) -> None:
     victims = ["/driver/node", "--remote-debugging-pipe"]
     site = Site()

@@ -19,7 +19,18 @@ NAMES: Final = (
 )  # fmt: skip
 HEAP: Final = 512  # megabytes of JavaScript objects of one page
 DEAD_PROXY: Final = "http://127.0.0.1:1"  # tcpmux, a port that Chromium itself never connects to
+# The last list counts, so that of playwright is repeated. Ours: Chromium, unlike its headless shell, has a
+# window for each page, with an address bar whose own pages cost more than ours; and a process in reserve.
+_WITHOUT: Final = (
+    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding",
+    "ThirdPartyStoragePartitioning", "AvoidCorsURLLoaderRestartOnRedirect", "TcpPortRandomizationWin",
+    "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch",
+    "msForceBrowserSignIn", "msEdgeUpdateLaunchServicesPreferredVersion",
+    "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "SpareRendererForSitePerProcess",
+)  # fmt: skip
 ARGUMENTS: Final = (
+    f"--disable-features={','.join(_WITHOUT)}",
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
