@@ -20,7 +20,7 @@ from tests.engine.test_listing import words
 from tests.engine.test_rounds import html, served, start
 from tests.postgres import new_state
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
+pytestmark = pytest.mark.anyio
 
 
 def build(count: int = 100, new: int = 0) -> Callable[[Site], None]:

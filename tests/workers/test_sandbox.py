@@ -23,7 +23,8 @@ from crawler.workers.sandbox_child import LARGE_TREE, PAGE_MEMORY, PageAnswer
 from crawler.workers.spawn import python
 from tests.waiting import eventually, tick
 
-pytestmark = [pytest.mark.anyio, pytest.mark.both_loops, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+both_loops = pytest.mark.both_loops  # for what depends on how the loop starts, hears and ends processes
 
 URL = "http://site.example/page"
 STALLING = {
@@ -73,6 +74,7 @@ async def test_sandboxed_parse_equals_direct_parse() -> None:
         assert await apart.read(markup) == markup.read()
 
 
+@both_loops
 @pytest.mark.parametrize("kind", STALLING)
 async def test_stalled_parse_times_out_without_blocking_event_loop(kind: str) -> None:
     pulse: list[float] = []
@@ -105,6 +107,7 @@ async def test_deadline_shrinks_with_each_stalled_page(tmp_path: Path) -> None:
     ]
 
 
+@both_loops
 async def test_idle_child_is_killed_at_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "ELAPSED_PER_CPU_SECOND", 1.0)
     async with Sandbox(script(tmp_path, "time.sleep(600)"), deadline=1.0).running() as apart:
@@ -120,6 +123,7 @@ async def test_cpu_time_limit_does_not_count_waiting(tmp_path: Path) -> None:
         assert await apart.read(PageSource(b"", URL)) == ParsedPage(URL)
 
 
+@both_loops
 async def test_page_that_crashes_parser_is_tried_three_times(tmp_path: Path) -> None:
     apart = Sandbox(script(tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)"))
     async with apart.running():
@@ -129,6 +133,7 @@ async def test_page_that_crashes_parser_is_tried_three_times(tmp_path: Path) -> 
     assert (tmp_path / "starts").read_text() == "xxx"
 
 
+@both_loops
 async def test_one_child_parses_large_and_small_pages(tmp_path: Path) -> None:
     page = msgspec.json.encode(PageAnswer(ParsedPage(URL)))
     apart = Sandbox(script(tmp_path, f"say({page!r})"))
@@ -154,6 +159,7 @@ async def test_memory_of_large_page_is_returned() -> None:
         assert held(apart) < before + 20_000_000
 
 
+@both_loops
 async def test_single_parser_crash_is_retried(tmp_path: Path) -> None:
     page = msgspec.json.encode(PageAnswer(ParsedPage(URL, ("x",))))
     once = f"(os._exit(1) if (folder / 'starts').read_text() == 'x' else None); say({page!r})"
@@ -188,6 +194,7 @@ async def test_missing_executable_fails_the_page_only(tmp_path: Path) -> None:
     assert "No such file" in said.detail
 
 
+@both_loops
 async def test_child_is_killed_on_cancellation(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     command = script(tmp_path, "(folder / 'pid').write_text(str(os.getpid())); time.sleep(600)")
