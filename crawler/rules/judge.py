@@ -238,6 +238,9 @@ class Judge:
     def _html(self, lease: Lease, reply: Response, facts: Facts, page: ParsedPage, now: datetime) -> Verdict:
         rules, url = self._rules, lease.visit.url
         refresh = _usable(self._target(page.refresh[1], page.base, url)) if page.refresh else None
+        moves = bool(refresh and refresh != url and page.refresh and page.refresh[0] == 0)
+        if refresh and moves and lease.visit.hops >= rules.max_redirects:
+            return Verdict(Failed(Cause.REDIRECTS, refresh), facts)
         said = self._indexing(reply, page.robots, now)
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
         canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
@@ -253,7 +256,7 @@ class Judge:
         )
         essence, _ = _type(reply)
         outcome: Outcome
-        if refresh and refresh != url and page.refresh and page.refresh[0] == 0:
+        if refresh and moves:
             outcome = Moved(refresh)
         elif essence not in rules.types:
             outcome = Unlisted(Why.TYPE, essence)

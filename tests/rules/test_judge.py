@@ -343,6 +343,19 @@ def test_an_immediate_refresh_is_a_redirect(markup: str, outcome: Outcome) -> No
     assert (Url(SITE + "/new") in verdict.links.followed) is ("/new" in markup and "-1" not in markup)
 
 
+def test_refreshes_and_redirects_share_a_limit() -> None:
+    """A refresh that leads on to another one for ever would keep its depth, so that no other limit ended it."""
+    last, over = (
+        judged(html=head("<meta http-equiv=refresh content='0; url=/new'>"), visit=Visit(URL, hops=hops))
+        for hops in (9, 10)
+    )
+    assert last.outcome == Moved(Url(SITE + "/new"))
+    assert over.outcome == Failed(Cause.REDIRECTS, SITE + "/new")
+    assert over.links == Links()
+    later = judged(html=head("<meta http-equiv=refresh content='5; url=/new'>"), visit=Visit(URL, hops=10))
+    assert later.outcome == Listed(), "no redirect"
+
+
 def links_of(verdict: Verdict) -> dict[str, bool]:
     sides = zip(verdict.links, (False, True), strict=True)
     return {link.removeprefix(SITE): nofollow for side, nofollow in sides for link in side}
