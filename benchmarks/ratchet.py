@@ -5,7 +5,7 @@
 
 Both crawl the same made-up site (`synthetic.py`, its server is not counted) with the same interpreter, in turn, and both
 include their start; what counts is the whole tree of processes. Two figures stand side by side. Where valgrind is installed,
-it counts the instructions: on any machine and however busy that is, they repeat within a percent, so 5 % more fails. (`perf`
+it counts the instructions: on any machine and however busy that is, they repeat within a percent, so 4 % more fails. (`perf`
 counts faster, but few virtual machines have its counters.) It does not count the kernel; CPU seconds do, the least of several
 runs each. Busy neighbours move their ratio by 16 %, so only 25 % more fails, if it is so twice and there is no valgrind.
 The cost of a start is that of a crawl of one page. Takes two minutes of CPU.
@@ -29,7 +29,7 @@ FIGURES = HERE / "ratchet.json"
 with socket.create_server(("127.0.0.1", 0)) as probe:
     PORT = probe.getsockname()[1]  # free when it was asked
 PAGES = 400
-MARGIN = {"instructions": 0.05, "CPU seconds": 0.25}
+MARGIN = {"instructions": 0.04, "CPU seconds": 0.25}
 RUNS = {"instructions": 1, "CPU seconds": 6}
 ENOUGH = 25  # seconds, after which no further pair of runs begins
 COUNTER = ["valgrind", "--quiet", "--tool=cachegrind", "--cache-sim=no", "--trace-children=yes"]

@@ -6,7 +6,6 @@ Whether a date is credible is decided by `rules.lastmod`.
 
 import re
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 from crawler.parse.late import late
@@ -139,6 +138,8 @@ def read_stated(text: str) -> datetime | None:
             clock = f"T{hour}:{minute}:{second or '00'}" if hour else ""
             at = datetime.fromisoformat(f"{year}-{month}-{day}{clock}{zone.upper() if clock else ''}")
         elif _RFC_822.fullmatch(text):
+            from email.utils import parsedate_to_datetime  # noqa: PLC0415 - slow to import, and few pages need it
+
             at = parsedate_to_datetime(text)
         else:
             return read_w3c(text)

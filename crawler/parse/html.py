@@ -5,7 +5,6 @@ noscript. Not from comments, scripts, templates or forms. Images are read in `im
 decided by `judge`. Pure.
 """
 
-from dataclasses import dataclass, field
 from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta, Struct
@@ -239,23 +238,22 @@ def _declared_later(tree: LexborHTMLParser) -> str | None:
     return None
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class _Reading:
+class _Reading(Struct, eq=False):
     """Collects from the elements: of each name in tree order."""
 
     url: str
     encoding: str
     max_links: int
     base: str | None = None
-    links: dict[str, bool] = field(default_factory=dict)  # href -> nofollow
-    canonicals: dict[str, None] = field(default_factory=dict)
-    robots: list[tuple[str, str]] = field(default_factory=list)
+    links: dict[str, bool] = {}  # href -> nofollow
+    canonicals: dict[str, None] = {}
+    robots: list[tuple[str, str]] = []
     refresh: tuple[float, str] | None = None
     truncated: bool = False
     scripts: set[str] | None = None
     versioned: bool = False
-    alternates: dict[tuple[str, str], None] = field(default_factory=dict)
-    stating: list[LexborNode] = field(default_factory=list)
+    alternates: dict[tuple[str, str], None] = {}
+    stating: list[LexborNode] = []
 
     def take(self, tree: LexborHTMLParser) -> None:
         """Reads `a` elements and those of NAMES, with a shortcut for the most frequent: links without rel."""

@@ -150,11 +150,11 @@ def calendar_of(url: str) -> str | None:
     path, _, query = url.partition("?")
     if query and (named := _calendar_query(query)):
         return f"{path}?{named}"
-    site, target = urls.origin(path), urls.target(path)
+    target = urls.target(path)
     if found := _DATE_PATH.search(target):
-        return f"{site}{target[: found.start()]}{{date}}{target[found.end() :]}"
-    if found := _CALENDAR_PATH.match(target):
-        return site + _NUMBER.sub("{n}", target)
+        return f"{urls.origin(path)}{target[: found.start()]}{{date}}{target[found.end() :]}"
+    if _CALENDAR_PATH.match(target):
+        return urls.origin(path) + _NUMBER.sub("{n}", target)
     return None
 
 
