@@ -20,7 +20,7 @@ from tests.engine.test_listing import words
 from tests.engine.test_rounds import html, served, start
 from tests.postgres import new_state
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.system]  # several nights of whole crawls
 
 
 def build(count: int = 100, new: int = 0) -> Callable[[Site], None]:
@@ -235,7 +235,6 @@ async def test_failing_page_is_kept_and_asked_every_night(tmp_path: Path) -> Non
         assert 3 <= site.requests("/s1/p20") <= 7
 
 
-@pytest.mark.system
 async def test_members_of_a_database_share_the_budget(tmp_path: Path) -> None:
     """The same pages, and the same sitemap, as one process with a file."""
     seen = []
@@ -253,7 +252,6 @@ async def test_members_of_a_database_share_the_budget(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.system
 async def test_two_members_of_one_partial_run(tmp_path: Path) -> None:
     """Together they visit what one process visits, no page twice, and publish the same; on a file these are processes."""
     ways: tuple[tuple[str, int, dict[str, object]], ...] = (

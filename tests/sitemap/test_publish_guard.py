@@ -26,7 +26,7 @@ from tests.rules.test_keep_failing import WHEN, Nights
 from tests.rules.test_keep_failing import nights as nights  # noqa: PLC0414 - a fixture
 from tests.sitemap.test_publish import put
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.system]
 
 
 WELL = SiteHealth(5, 5)
@@ -327,7 +327,6 @@ def index(*locs: str) -> str:
     return INDEX.format("".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs))
 
 
-@pytest.mark.system
 @pytest.mark.parametrize(
     "files",
     [
@@ -373,7 +372,6 @@ class Posted:
             self.site.page(path.format(number), status=status)
 
 
-@pytest.mark.system
 @pytest.mark.parametrize(
     ("good", "bad", "status", "path"),
     [
@@ -391,7 +389,6 @@ async def test_failing_places_do_not_stop_a_publication(
             assert len(listed) == good
 
 
-@pytest.mark.system
 async def test_a_site_that_stops_answering_is_refused(tmp_path: Path) -> None:
     """A firewall that lets 29 pages through: they do not answer any more either."""
     posted = Posted(30, 270, 403, "/members/{}")
@@ -415,7 +412,6 @@ async def test_a_site_that_stops_answering_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out/sitemap.xml.gz").exists()
 
 
-@pytest.mark.system
 @pytest.mark.parametrize(
     ("head", "said"),
     [

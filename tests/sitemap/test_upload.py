@@ -37,7 +37,7 @@ from tests.server import Origin, Talk, http, serving
 from tests.sitemap.test_publish import EVEN, NUMBERS, PAIRS, SITE, UNKNOWN, Death, urls_of
 
 obstore = package("obstore.store") and package("obstore")
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.system]
 PLACE = "s3://bucket/prefix"
 
 
