@@ -2,6 +2,7 @@
 
     .venv/bin/python benchmarks/rendering.py            # the three applications of the tests, each three times,
                                                         # and the next night, in which nothing has changed
+    .venv/bin/python benchmarks/rendering.py --crawlee PYTHON   # and crawlee beside it
     .venv/bin/python benchmarks/rendering.py --plain    # instructions of 300 plain pages with a script, by valgrind
 
 CPU time and memory are those of the crawler, playwright's driver and the browser together: the processes below ours, looked
@@ -23,8 +24,9 @@ sys.path.insert(0, str(HERE.parent))
 from ratchet import COUNTER, counted  # noqa: E402 - a script beside this one
 
 from crawler.cli.demo.site import Site  # noqa: E402
+from crawler.fetch.render import chromium  # noqa: E402
 from crawler.fetch.render.browser import _private, _tree  # noqa: E402
-from tests.render.sites import APPS, PAGES, spa  # noqa: E402 - from the tests
+from tests.render.sites import APPS, spa  # noqa: E402 - from the tests
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PLAIN = 300
@@ -60,19 +62,32 @@ def watched(command: list[str]) -> tuple[float, float, int]:
     return time.monotonic() - began, sum(used.values()) / TICKS, most
 
 
-def applications(runs: int) -> None:
-    print("application  night   pages  s     pages/s  CPU s  ms of CPU a page  MB   requests")
+def applications(runs: int, browser: str, crawlee: str | None) -> None:
+    print("application  run      pages  s     pages/s  CPU s  ms of CPU a page  MB   requests")
     for app in APPS:
         site = spa(app)
-        with site.serve() as origin, tempfile.TemporaryDirectory() as folder:
-            for night, more in runs * (("first", ("--fresh",)), ("second", ())):
+        with site.serve() as origin, tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            ours = words(origin, folder, "auto", "--browser", browser, "--no-gzip")
+            kinds = {"first": [*ours, "--fresh"], "second": ours}
+            if crawlee:
+                peer = str(HERE / "peers/crawlee_site.py")
+                kinds["crawlee"] = [crawlee, peer, f"{origin}/", str(folder / "found"), browser]
+            for kind, command in runs * tuple(kinds.items()):
                 site.log.clear()
-                wall, cpu, memory = watched(words(origin, Path(folder), "auto", *more))
-                rate, each = PAGES / wall, 1000 * cpu / PAGES
+                wall, cpu, memory = watched(command)
+                pages = found_by(folder, kind)
                 print(
-                    f"{app:12} {night:6} {PAGES:6}  {wall:5.1f} {rate:7.1f}  {cpu:5.1f}  {each:16.0f}  "
-                    f"{memory / 1e6:<4.0f} {len(site.log)}"
+                    f"{app:12} {kind:7} {pages:6}  {wall:5.1f} {pages / wall:7.1f}  {cpu:5.1f}  "
+                    f"{1000 * cpu / pages:16.0f}  {memory / 1e6:<4.0f} {len(site.log)}",
+                    flush=True,
                 )
+
+
+def found_by(folder: Path, kind: str) -> int:
+    if kind == "crawlee":
+        return len(set((folder / "found").read_text().split()))
+    return (folder / "out/sitemap.xml").read_text().count("<loc>")
 
 
 def plain_site() -> Site:
@@ -114,5 +129,7 @@ if __name__ == "__main__":
     )
     parser.add_argument("--plain", action="store_true", help="plain pages, with and without --render auto")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--browser", default=chromium.find(None))
+    parser.add_argument("--crawlee", metavar="PYTHON", help="of an environment with crawlee[playwright]")
     chosen = parser.parse_args()
-    plain() if chosen.plain else applications(chosen.runs)
+    plain() if chosen.plain else applications(chosen.runs, chosen.browser, chosen.crawlee)
