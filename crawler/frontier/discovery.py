@@ -278,11 +278,10 @@ class Discovery:
             state = HELD
             if place.closed:
                 state, filtered, detail = SETTLED, Why.TRAP, pattern.text
-        elif state == QUEUED and not visit.hops:
-            if self._patterns.is_partial:
-                state = PLANNED
-            elif visit.via and self._patterns.level is not None:
-                state = HELD  # for the next level
+        elif state == QUEUED and self._patterns.is_partial:
+            state = state if visit.hops else PLANNED
+        elif state == QUEUED and visit.via and self._patterns.level is not None:
+            state = HELD  # for the next level: redirects cost requests as well
         return FoundRow(
             visit.url,
             state,

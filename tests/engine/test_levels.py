@@ -59,6 +59,25 @@ async def test_endless_site_ends_the_same_at_any_concurrency(tmp_path: Path) -> 
     assert "repeats" in {trap.kind for trap in result.traps}
 
 
+async def test_posted_redirects_stay_within_the_budget(tmp_path: Path) -> None:
+    """Each of them leads on nine times, and to nothing."""
+    posted = [f"/go/{number}-0" for number in range(900)]
+
+    def hop(path: str, _: dict[str, str]) -> CannedResponse:
+        number, at = path.removeprefix("/go/").split("-")
+        location = f"/go/{number}-{int(at) + 1}"
+        return Site.answer(302, b"", [("Location", location)]) if int(at) < 9 else Site.answer(404, b"")
+
+    pages: dict[str, Page] = {"/": start(*STORIES[:9], *posted), "/story/*": story, "/go/*": hop}
+    counts = set()
+    for tasks in (1, 32):
+        with served(pages) as (site, origin):
+            result = await crawl(origin, tmp_path, concurrency=tasks)
+        assert len(asked(site)) <= most(10)
+        counts.add(len(result.listed))
+    assert counts == {10}
+
+
 async def test_resumed_crawl_of_endless_site_lists_the_same(tmp_path: Path) -> None:
     with served(ENDLESS) as (_, origin):
         whole = await crawl(origin, tmp_path, concurrency=1)
