@@ -42,7 +42,7 @@ BUDGETS = {
     "report": 3998,
     "rules": 4239,
     "fetch": 3999,
-    "frontier": 8650,
+    "frontier": 8653,
     "sitemap": 5010,
     "engine": 3314,
     "workers": 1450,

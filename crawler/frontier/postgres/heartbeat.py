@@ -18,6 +18,7 @@ from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.connection import PROGRAM, begin, connect, pipelined
 from crawler.frontier.postgres.database import PostgresDatabase
 from crawler.frontier.postgres.errors import is_passing
+from crawler.model.failpoints import failpoint
 
 # A transaction of a frozen member, or of a machine that cannot be reached, holds its rows for ever: its
 # statements are sent without waiting for results, so its session counts as active, not as idle (LOCAL).
@@ -125,10 +126,11 @@ class Heartbeat:
             connection.execute("COMMIT")
         try:
             with pipelined(connection):
-                begin(connection, self._address)
+                begin(connection, self._address, member=db.member)
                 connection.execute(f"SET LOCAL lock_timeout = {round(1000 * HEARTBEAT)}".encode())
                 beaten = Members(db).beat()
-                connection.execute("COMMIT")
+                with failpoint("commit of beat"):
+                    connection.execute("COMMIT")
         except psycopg.errors.LockNotAvailable:  # by the work of this member, which waits for a frozen one
             connection.execute("ROLLBACK")
             return
