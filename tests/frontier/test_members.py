@@ -410,6 +410,37 @@ async def test_member_whose_heart_finds_no_connection_beats_at_work(
     assert member._heart.error is None
 
 
+async def test_a_beat_that_may_end_no_session_still_counts(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crawler.frontier.postgres import heartbeat  # noqa: PLC0415 - the driver is an extra
+
+    member = await crew.join()
+    monkeypatch.setattr(heartbeat, "FROZEN", "DO 'BEGIN RAISE insufficient_privilege; END'")
+    crew.clock.now += 60
+    crew.ticks.now += 60
+    crew.beat(member)
+    assert member._heart
+    assert member._heart.is_alive()
+
+
+async def test_a_failed_beat_leaves_the_connection_of_the_work_usable(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg  # noqa: PLC0415 - the driver is an extra
+
+    from crawler.frontier import members  # noqa: PLC0415 - the same
+    from crawler.frontier.postgres.connection import connect  # noqa: PLC0415 - the same
+
+    member = await crew.join()
+    assert member._heart
+    monkeypatch.setattr(members, "BEAT", "DO 'BEGIN RAISE deadlock_detected; END'")
+    with connect(member._address) as connection:
+        with pytest.raises(psycopg.errors.DeadlockDetected):
+            member._heart.beat(connection)
+        assert connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+
+
 async def test_rows_are_streamed_on_connection_of_the_heart(
     crew: Crew, monkeypatch: pytest.MonkeyPatch
 ) -> None:

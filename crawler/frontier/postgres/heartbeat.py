@@ -8,7 +8,8 @@ waiting for others, and write nothing itself.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeAlias
 
 import psycopg
@@ -25,7 +26,7 @@ from crawler.model.failpoints import failpoint
 # A member has no number yet while it begins.
 FROZEN: Final = f"""
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-WHERE datname = current_database() AND usename = current_user AND wait_event = 'ClientRead'
+WHERE datname = current_database() AND usename = session_user AND wait_event = 'ClientRead'
 AND query_start < clock_timestamp() - make_interval(secs => :life)
 AND application_name IN (
     SELECT left('{PROGRAM} ' || id || ' ' || current_schema(), 63)
@@ -120,21 +121,31 @@ class Heartbeat:
         started = self._ticks()
         db = PostgresDatabase(connection, self._db.now)
         db.run, db.member = self._db.run, self._db.member
-        with pipelined(connection):
-            begin(connection, self._address)
+        with suppress(psycopg.errors.InsufficientPrivilege), self._transaction(connection):
             db.do(FROZEN, {"life": db.life, "now": db.now()})
-            connection.execute("COMMIT")
         try:
-            with pipelined(connection):
-                begin(connection, self._address, member=db.member)
+            with self._transaction(connection, db.member):
                 connection.execute(f"SET LOCAL lock_timeout = {round(1000 * HEARTBEAT)}".encode())
                 beaten = Members(db).beat()
-                with failpoint("commit of beat"):
-                    connection.execute("COMMIT")
         except psycopg.errors.LockNotAvailable:  # by the work of this member, which waits for a frozen one
-            connection.execute("ROLLBACK")
             return
         self._beaten(connection)
         self.is_shared = beaten.others > 0
         if beaten.is_alive:
             self._started = started
+
+    @contextmanager
+    def _transaction(
+        self, connection: "psycopg.Connection[Any]", member: int | None = None
+    ) -> Iterator[None]:
+        """The connection may be that of the work: no error leaves it in a transaction."""
+        try:
+            with pipelined(connection):
+                begin(connection, self._address, member=member)
+                yield
+                with failpoint("commit of beat"):
+                    connection.execute("COMMIT")
+        except psycopg.Error:
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK")
+            raise
