@@ -240,7 +240,7 @@ class Judge:
         refresh = _usable(self._target(page.refresh[1], page.base, url)) if page.refresh else None
         moves = bool(refresh and refresh != url and page.refresh and page.refresh[0] == 0)
         if refresh and moves and lease.visit.hops >= rules.max_redirects:
-            return Verdict(Failed(Cause.REDIRECTS, refresh), facts)
+            return Verdict(Failed(Cause.REDIRECTS, refresh), Facts(reply.status))
         said = self._indexing(reply, page.robots, now)
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
         canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
