@@ -161,13 +161,35 @@ async def test_what_is_kept_of_a_page_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["https://a.example/api?day=2024-10-04", "https://a.example/2024-10-04/events"]
+    "words",
+    [
+        *("day=2024-10-04", "2024-10-04/events", "d=20241004", "2024/10/04", "on=4%2E10.2024&04%2E10%2E2024"),
+        *("from=2024-10-05", "until=2024-10-03", "t=1728000000", "t=1728000000123"),
+    ],
 )
-async def test_a_page_that_asks_for_its_day_is_not_kept(url: str) -> None:
-    server = Server()
-    server.answers[Url(url)] = answer()
-    assert await server.recorded(Url(url)) is None
+async def test_a_page_that_asks_for_its_day_is_not_kept(words: str) -> None:
+    server, url = Server(), Url(f"https://a.example/api?{words}")
+    server.answers[url] = answer()
+    assert await server.recorded(url) is None
     assert await server.recorded(API)
+
+
+@pytest.mark.parametrize("words", ["day=2023-10-04", "id=1528000000", "id=17280000001", "v=172800000012"])
+async def test_other_days_and_numbers_do_not_matter(words: str) -> None:
+    server, url = Server(), Url(f"https://a.example/api?{words}")
+    server.answers[url] = answer()
+    assert await server.recorded(url)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [{"authorization": "Bearer 5"}, {"x-api-key": "5"}, {"x-csrf-token": "5"}, {"x-day": "2024-10-04"}],
+)
+async def test_headers_with_secrets_or_the_day_are_not_stored(sent: dict[str, str]) -> None:
+    server = Server()
+    recorder = Recorder(server.resources(), nullcontext, "b", DAY)
+    await recorder.get(API, {**SENT, **sent}, keep=False)
+    assert recorder.inputs(PAGE, answer()) is None
 
 
 async def test_a_page_whose_answer_changes_meanwhile_is_not_kept() -> None:

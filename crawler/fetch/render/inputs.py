@@ -5,6 +5,7 @@ they can see besides is the day: a page that names it in a request has no inputs
 after `DAYS`. A failure is an answer, too.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from datetime import date, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 import anyio
 import msgspec
@@ -26,12 +28,16 @@ from crawler.rules.judge import validators_of
 DAYS: Final = 7  # after which a page is rendered again, as its scripts can see the date
 MOST_ASKED: Final = 10_000  # answers of a run that are remembered
 _EPOCH: Final = date(1970, 1, 1)
+_SPELLINGS: Final = ("%Y-%m-%d", "%Y%m%d", "%Y/%m/%d", "%d.%m.%Y", "%d-%m-%Y", "%d/%m/%Y", "%m/%d/%Y")
+_SECONDS: Final = re.compile(r"(?<!\d)\d{10}(?=(?:\d{3})?(?!\d))")  # since the epoch, or so many milliseconds
+# Headers that may say who asks are not stored.
+_SECRET: Final = re.compile(r"auth|token|key|secret|session|sign|csrf|xsrf|cookie")
 # Headers that scripts, the browser or the judge read; others may differ each time.
 _SEEN: Final = frozenset({
     "content-type", "location", "link", "refresh", "x-robots-tag", "content-location",
-    "content-security-policy",
+    "content-security-policy", "content-range",
 })  # fmt: skip
-_SEEN_PREFIXES: Final = ("access-control-", "x-total", "x-wp-total", "x-pagination")
+_SEEN_PREFIXES: Final = ("access-control-", "x-total", "x-wp-total", "x-pagination", "x-next-page")
 
 
 def digest(reply: Reply) -> str:
@@ -61,7 +67,8 @@ class Recorder:
 
     def __init__(self, resources: Resources, waiting: Waiting, browser: str, day: int) -> None:
         self._resources, self._waiting, self._browser, self.day = resources, waiting, browser, day
-        self._today = (_EPOCH + timedelta(day)).isoformat()
+        near = [_EPOCH + timedelta(day + more) for more in (-1, 0, 1)]
+        self._days = {each.strftime(spelling) for each in near for spelling in _SPELLINGS}
         self._headers: dict[tuple[tuple[str, str], ...], int] = {}
         self._answers: dict[tuple[Url, int], UsedAnswer] = {}
         self._is_whole = True
@@ -76,9 +83,20 @@ class Recorder:
         asked = self._headers.setdefault(tuple(sorted(headers.items())), len(self._headers))
         one = _answer(url, reply, asked)
         same = self._answers.setdefault((url, asked), one).digest == one.digest
-        self._is_whole &= same and self._today not in url and len(self._answers) <= MOST_INPUTS
+        said = [unquote(url), *headers.values()]
+        self._is_whole &= (
+            same
+            and len(self._answers) <= MOST_INPUTS
+            and not any(map(self._names_the_day, said))
+            and not any(map(_SECRET.search, headers))
+        )
         if not self._is_whole:
             self._answers.clear()
+
+    def _names_the_day(self, text: str) -> bool:
+        """Whether a request would be another one a few days later."""
+        moments = (int(found[0]) // 86_400 for found in _SECONDS.finditer(text))
+        return any(day in text for day in self._days) or any(abs(day - self.day) < 2 for day in moments)
 
     def inputs(self, url: Url, shell: Response) -> Inputs | None:
         """All of them; None if they are too many, too long, or not the same for one request."""
