@@ -95,14 +95,16 @@ async def start(
     with theirs:
         channel = Channel(ours, longest)
         try:
-            process = await anyio.open_process(
-                command,
-                stdin=theirs.fileno(),
-                stdout=DEVNULL,
-                stderr=DEVNULL,
-                start_new_session=True,
-                env=environment,
-            )
+            # A start that is cancelled half-way would leave a process for which nobody waits.
+            with anyio.CancelScope(shield=True):
+                process = await anyio.open_process(
+                    command,
+                    stdin=theirs.fileno(),
+                    stdout=DEVNULL,
+                    stderr=DEVNULL,
+                    start_new_session=True,
+                    env=environment,
+                )
         except BaseException:
             channel.close()
             raise

@@ -20,7 +20,7 @@ from crawler.parse.risk import SHORT_BYTES
 from crawler.workers import sandbox
 from crawler.workers.sandbox import Sandbox
 from crawler.workers.sandbox_child import LARGE_TREE, PAGE_MEMORY, PageAnswer
-from crawler.workers.spawn import python
+from crawler.workers.spawn import python, start
 from tests.waiting import eventually, tick
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -192,6 +192,17 @@ async def test_missing_executable_fails_the_page_only(tmp_path: Path) -> None:
     assert isinstance(said, Broken)
     assert said.cause is Cause.PARSE
     assert "No such file" in said.detail
+
+
+@both_loops
+async def test_a_start_is_not_cancelled_half_way() -> None:
+    """It would leave a process for which nobody waits."""
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        child = await start([sys.executable, "-c", "input()"])
+        with anyio.CancelScope(shield=True):
+            await child.end()
+    assert child.process.returncode is not None
 
 
 @both_loops
