@@ -109,7 +109,7 @@ def test_a_member_frozen_in_a_transaction_blocks_nobody(
     crawl = words(site, state, out, "--run", "once", "--concurrency", "2", "--rate", "150")
     others = [members.start(crawl)]
     asked(site, 1, others)
-    turn = 1 if moment == "commit of begin" else 3
+    turn = 1 if moment == "commit of begin" else 4  # a beat is the second of two transactions
     frozen = members.start(crawl, f"before {moment}", turn, signal.SIGSTOP)
     others.append(members.start(crawl))
     assert [member.wait() for member in others] == [0, 0], [member.said for member in others]
