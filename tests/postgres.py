@@ -30,8 +30,8 @@ listen_addr = 127.0.0.1
 listen_port = {port}
 unix_socket_dir =
 auth_type = any
-pool_mode = transaction
-default_pool_size = 4
+pool_mode = {mode}
+default_pool_size = {sessions}
 logfile = {folder}/pooler.log
 """
 
@@ -126,14 +126,19 @@ class Server:
             )
 
     @contextmanager
-    def pooled(self) -> Iterator[str]:
-        """The address of the same database behind PgBouncer, which gives each transaction any session."""
+    def pooled(self, mode: str = "transaction", sessions: int = 4) -> Iterator[str]:
+        """The address of the same database behind PgBouncer, which gives each transaction any of so many sessions.
+
+        `mode`: with "session", each connection.
+        """
         program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
         if program is None:
             _missing("PgBouncer", "pgbouncer")
         assert program
         port, config = free_port(), self.folder / "pooler.ini"
-        config.write_text(_POOLER.format(server=self.port, port=port, folder=self.folder))
+        config.write_text(
+            _POOLER.format(server=self.port, port=port, folder=self.folder, mode=mode, sessions=sessions)
+        )
         pooler = subprocess.Popen(
             [program, str(config)], user=self._user, cwd=self.folder, stderr=subprocess.DEVNULL
         )

@@ -105,7 +105,26 @@ def test_a_member_frozen_in_a_transaction_blocks_nobody(
     site: Origin, alone: Path, members: Crew, tmp_path: Path, moment: str
 ) -> None:
     """It holds the rows of a host, and its own, which others must lock to take it for dead."""
-    state, out = new_state(), tmp_path / "out"
+    _freeze(site, alone, members, tmp_path, new_state(), moment)
+
+
+@pytest.mark.parametrize(
+    ("mode", "verb"), [("transaction", "settle"), ("transaction", "beat"), ("session", "settle")]
+)
+def test_nor_does_one_that_is_frozen_behind_a_pooler(
+    site: Origin, alone: Path, members: Crew, tmp_path: Path, mode: str, verb: str
+) -> None:
+    """The session that the pooler lent to it was another's; its transaction names it all the same."""
+    server = Server()
+    try:
+        with server.pooled(mode, 4 if mode == "transaction" else 9) as address:
+            _freeze(site, alone, members, tmp_path, named(address), f"commit of {verb}")
+    finally:
+        server.remove()
+
+
+def _freeze(site: Origin, alone: Path, members: Crew, tmp_path: Path, state: str, moment: str) -> None:
+    out = tmp_path / "out"
     crawl = words(site, state, out, "--run", "once", "--concurrency", "2", "--rate", "150")
     others = [members.start(crawl)]
     asked(site, 1, others)
