@@ -41,7 +41,7 @@ BUDGETS = {
     "ports": 1050,
     "report": 3998,
     "rules": 4239,
-    "fetch": 4018,
+    "fetch": 4025,
     "frontier": 8660,
     "sitemap": 5010,
     "engine": 3314,

@@ -144,6 +144,8 @@ class HttpFetcher:
                 [(name.decode("latin-1"), value.decode("latin-1")) for name, value in received.fields]
             )
             status = received.status
+            if status == 304 and not (request.head or _is_conditional(request)):
+                return Broken(Cause.PROTOCOL, "304 without a condition", transient=True)
             is_unwanted = request.wants_body and not request.wants_body(status, fields)
             if request.head or is_unwanted:
                 shown = b"" if request.head or status == 200 else await self._glimpse(received, fields)
@@ -270,6 +272,12 @@ def conditions(request: Request) -> dict[str, str]:
     known = {"if-none-match": request.validators.etag, "if-modified-since": request.validators.modified}
     given = {name: value for name, value in known.items() if value}
     return {**request.headers, **given} if request.headers else given
+
+
+def _is_conditional(request: Request) -> bool:
+    """Whether a 304 confirms what the sender of the request knows."""
+    known = request.validators
+    return bool(known.etag or known.modified) or any(name.startswith("if-") for name in request.headers)
 
 
 def _small_body(received: "IncomingResponse | _HttpxResponse", fields: Headers, limit: int) -> bytes | None:

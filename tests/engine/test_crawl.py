@@ -402,6 +402,21 @@ async def test_second_run_sends_conditional_requests(tmp_path: Path) -> None:
     assert result.counts == {"listed": 3, "unlisted:noindex": 1}, "a 304 keeps verdict and links"
 
 
+async def test_a_304_without_question_confirms_no_page(tmp_path: Path) -> None:
+    """A page without validators was requested without condition: what is known of it is not what it says."""
+    site = Site()
+    site.page("/", links=["/a"])
+    site.page("/a")
+    chosen: dict[str, Any] = {"state": str(tmp_path / "s.db"), "retries": 0}
+    with site.serve() as origin:
+        for keep, outcome in ((7 * 86_400.0, "kept:protocol"), (0.0, "failed:protocol")):
+            await published(settings(origin, tmp_path, force=True, **chosen))
+            site.raw("/a", status=304)
+            result = await crawl(settings(origin, tmp_path, keep_failing=keep, force=True, **chosen))
+            assert result.counts == {"listed": 1, outcome: 1}
+            site.page("/a")
+
+
 @pytest.mark.parametrize(
     ("build", "error", "sentence"),
     [

@@ -119,6 +119,16 @@ async def test_validators_are_sent_back_unchanged() -> None:
     assert sent["if-modified-since"] == "Sunday, 06-Nov-94 08:49:37 GMT"
 
 
+@pytest.mark.parametrize("headers", [{}, {"accept": "*/*"}, {"if-none-match": '"1"'}])
+async def test_a_304_that_nobody_asked_for_is_no_answer(headers: dict[str, str]) -> None:
+    reply = await mocked(httpx.Response(304), Request(URL, headers=headers))
+    if "if-none-match" in headers:
+        assert isinstance(reply, Response), "a script of a page asked for it"
+    else:
+        assert isinstance(reply, Broken)
+        assert (reply.cause, reply.transient) == (Cause.PROTOCOL, True)
+
+
 async def test_redirects_are_returned_and_not_followed() -> None:
     reply = await mocked(httpx.Response(301, headers={"Location": "/x"}))
     assert isinstance(reply, Response)
