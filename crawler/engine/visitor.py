@@ -3,12 +3,14 @@
 The engine decides whether and when a URL is fetched, and what happens with the result.
 """
 
+import math
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
@@ -18,7 +20,7 @@ from crawler.model.outcome import Failed, Kept
 from crawler.model.rendering import Inputs
 from crawler.model.reply import Broken, Reply, Response
 from crawler.model.settlement import VisitResult
-from crawler.model.visit import Lease
+from crawler.model.visit import LONGEST_VISIT, Lease
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Reader, Request, Room
 from crawler.rules.judge import Judge
@@ -57,6 +59,8 @@ class LocalVisitor:
 
     async def _visit(self, lease: Lease, room: Room) -> VisitResult:
         url = lease.visit.url
+        # One limit for both requests: whether it is to be rendered, and what its scripts make.
+        until = anyio.current_time() + LONGEST_VISIT if self.judge.renders else math.inf
         reply = await self.fetcher.fetch(
             Request(
                 url,
@@ -64,6 +68,7 @@ class LocalVisitor:
                 wants_body=self.judge.wants_body,
                 attempt=lease.attempt,
                 inputs=self._inputs(lease),
+                until=until,
                 room=room,
             )
         )
@@ -73,7 +78,7 @@ class LocalVisitor:
         facts = result.verdict.facts
         if facts and facts.rendering and facts.rendering.is_due and isinstance(reply, Response):
             shell = replace(reply, rendering=facts.rendering)
-            rendered = await self.fetcher.fetch(Request(url, shell=shell))
+            rendered = await self.fetcher.fetch(Request(url, shell=shell, until=until))
             result = await self._look(lease, rendered, self._now())
         return result
 

@@ -5,7 +5,9 @@ Pure, and the same for every backend, which stores the values and locks them.
 
 from typing import Final
 
-LEASE_SECONDS: Final = 900.0  # after this, a lease expires: its task is taken for dead
+from crawler.model.visit import LONGEST_VISIT
+
+LEASE_SECONDS: Final = LONGEST_VISIT + 60.0  # after this, a lease expires: its task is taken for dead
 HORIZON: Final = 2.0  # seconds ahead that leases book slots
 FAR: Final = 1_200.0  # seconds; by default, no slot or pause is farther ahead
 ROBOTS_DAY: Final = 86_400.0  # robots.txt is read again after a day (RFC 9309 2.4)

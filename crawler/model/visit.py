@@ -5,7 +5,7 @@ Named tuples, as one is made for every link: a frozen dataclass takes four times
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -24,6 +24,10 @@ class Visit(NamedTuple):
     hops: int = 0  # consecutive redirects that led here
     filtered: Why | None = None  # why it is not fetched: it is settled as Unlisted at once
     pattern: Pattern | None = None  # if set, it waits for a round of that pattern (`Queue.advance`)
+
+
+# Seconds of a visit in a browser, which may wait for many slots: less than those of its lease.
+LONGEST_VISIT: Final = 840.0
 
 
 class Lease(NamedTuple):

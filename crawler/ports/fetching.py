@@ -1,5 +1,6 @@
 """How a page is fetched: the fetcher, robots.txt and politeness."""
 
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -40,6 +41,7 @@ class Request(NamedTuple):
     shell: Response | None = None
     # What the page was made from by an earlier run: the reply is a 304 if all of it is unchanged.
     inputs: Inputs | None = None
+    until: float = math.inf  # on the clock of the event loop: when its visit must be over, for a browser
     room: Room | None = None  # asked before a large body is read; None: there is always room
 
 

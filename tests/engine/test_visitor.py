@@ -1,7 +1,8 @@
 """Where a page is read: here, in a thread, or in the sandbox."""
 
+import math
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -24,8 +25,10 @@ class Answers:
     """A fetcher that answers every request with one page."""
 
     body: bytes
+    log: list[Request] = field(default_factory=list)
 
-    async def fetch(self, _: Request) -> Reply:
+    async def fetch(self, request: Request) -> Reply:
+        self.log.append(request)
         return Response(200, Headers([("content-type", "text/html; charset=utf-8")]), self.body)
 
 
@@ -59,3 +62,14 @@ async def test_where_a_page_is_read(body: bytes, place: str, monkeypatch: pytest
     result = await visitor.visit(Lease(1, 1, Visit(URL)))
     assert places == ([] if place == "sandbox" else [place])
     assert isinstance(result.verdict.outcome, Failed if place == "sandbox" else Listed)
+
+
+async def test_both_requests_of_a_rendered_page_have_one_time_limit() -> None:
+    answers = Answers(b"<div id=app></div><script src=/app.js></script>")
+    for render, requests in (("always", 2), ("off", 1)):
+        answers.log.clear()
+        judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), render=render))
+        await LocalVisitor(answers, judge, Sandbox(), lambda: 1_790_000_000.0).visit(Lease(1, 1, Visit(URL)))
+        limits = {request.until for request in answers.log}
+        assert (len(answers.log), len(limits)) == (requests, 1)
+        assert (limits == {math.inf}) == (render == "off")

@@ -15,7 +15,8 @@ from crawler.fetch.render import renderer
 from crawler.fetch.render.inputs import DAYS
 from crawler.fetch.render.renderer import Renderer
 from crawler.model.rows import UrlRecord
-from crawler.parse.url import Url, target
+from crawler.parse.url import target
+from crawler.ports import Request
 from crawler.settings.sections import Settings
 from tests import postgres
 from tests.render.crawls import crawled, settings
@@ -62,9 +63,9 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found = list[str]()
     render = Renderer._render
 
-    async def noted(self: Renderer, url: Url, *rest: object) -> object:
-        found.append(target(url))
-        return await render(self, url, *rest)  # type: ignore[arg-type]
+    async def noted(self: Renderer, request: Request, *rest: object) -> object:
+        found.append(target(request.url))
+        return await render(self, request, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Renderer, "_render", noted)
     return found

@@ -23,7 +23,7 @@ from crawler.model.outcome import code
 from crawler.model.rendering import Needs, Rendering, Skipped
 from crawler.model.rows import UrlRecord
 from crawler.parse.url import Url
-from crawler.ports import reads
+from crawler.ports import Request, reads
 from tests.render.crawls import crawled, links, settings, shell
 from tests.waiting import until
 
@@ -230,9 +230,9 @@ async def test_a_page_that_hangs_and_one_that_crashes_fail_alone(
     monkeypatch.setattr(chromium, "ARGUMENTS", small)
     real = Renderer._attempt
 
-    async def attempt(self: Renderer, browser: Browser, url: Url, *rest: Any) -> Any:
-        self._seconds = 5.0 if url.endswith("/hangs") else 600.0  # the machine may be busy
-        return await real(self, browser, url, *rest)
+    async def attempt(self: Renderer, browser: Browser, request: Request, *rest: Any) -> Any:
+        self._seconds = 5.0 if request.url.endswith("/hangs") else 600.0  # the machine may be busy
+        return await real(self, browser, request, *rest)
 
     monkeypatch.setattr(Renderer, "_attempt", attempt)
     site = Site()

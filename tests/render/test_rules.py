@@ -19,8 +19,11 @@ from crawler.app.compose import check_extras
 from crawler.errors import ConfigError
 from crawler.fetch.render import chromium, policy, snapshot, temporary
 from crawler.fetch.render.browser import Browser
+from crawler.fetch.render.inputs import Recorder
 from crawler.fetch.render.policy import RequestAnswer, answer
+from crawler.fetch.render.renderer import GRACE, Renderer, _today
 from crawler.fetch.render.resources import LONGEST_WAIT, Deadline, Resources
+from crawler.frontier.pace import LEASE_SECONDS
 from crawler.model import rendering
 from crawler.model.facts import Obstacle
 from crawler.model.outcome import Listed, code
@@ -29,7 +32,7 @@ from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.robots import Permit
 from crawler.model.survey import PagesOfKind, ScriptedKinds, Survey
-from crawler.model.visit import Lease, Prior, ScriptedPages, Visit
+from crawler.model.visit import LONGEST_VISIT, Lease, Prior, ScriptedPages, Visit
 from crawler.parse.html import ParsedPage
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
@@ -451,6 +454,43 @@ async def test_time_of_page_stands_still_while_it_waits_for_slot() -> None:
                 await tick()
             assert scope.deadline > start + 1
         assert start < scope.deadline < start + 5
+
+
+async def test_one_time_limit_bounds_all_that_a_page_waits_for() -> None:
+    with anyio.CancelScope() as scope:
+        now = anyio.current_time()
+        deadline = Deadline(scope, 100.0, longest=50.0, until=now + 120.0)
+        with deadline.waiting():
+            assert scope.deadline == now + 120, "and not 150"
+            await tick()
+        assert scope.deadline <= now + 120
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_a_visit_ends_before_its_lease_whatever_it_waits_for(is_new: bool) -> None:
+    assert LONGEST_VISIT + GRACE < LEASE_SECONDS
+    source, asked = Source(), list[str]()
+
+    async def slot(origin: str) -> None:
+        asked.append(origin)
+        await anyio.sleep_forever()
+
+    resources = Resources(source, source.permission, slot)
+    async with Renderer(Settings(), source, resources, __file__, tabs=1).running() as renderer:
+        request = Request(URL, until=anyio.current_time() - GRACE)
+        if is_new:  # all browsers are taken
+            await renderer._places.acquire_on_behalf_of(source)
+            request = request._replace(shell=Response(200, rendering=Rendering(Needs.ALWAYS)))
+        else:
+            recorder = Recorder(
+                Resources(source, source.permission, source.slot), nullcontext, renderer._driven, _today()
+            )
+            await recorder.get(URL, {}, keep=False)
+            request = request._replace(inputs=recorder.inputs(URL, Response(200, body=b"x" * 100)))
+            assert request.inputs
+        reply = await renderer.fetch(request)
+    assert isinstance(reply, Broken)
+    assert (reply.cause, "waited for slots" in reply.detail) == (Cause.TIMEOUT, True)
 
 
 # -- what is missing -------------------------------------------------------------------------------------------------

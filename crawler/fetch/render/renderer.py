@@ -20,13 +20,14 @@ from crawler.errors import ConfigError, ungrouped
 from crawler.fetch.render import chromium, inputs, snapshot, temporary
 from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.inputs import Inspector, Recorder, browser_digest
-from crawler.fetch.render.resources import Deadline, Permission, Resources
+from crawler.fetch.render.resources import LONGEST_LOOK, Deadline, Permission, Resources
 from crawler.fetch.render.snapshot import Snapshot
 from crawler.fetch.render.tab import DRIVEN, HEIGHT, WIDTH, Crashed, Tab
 from crawler.model.facts import Validators
 from crawler.model.reasons import Cause
 from crawler.model.rendering import Inputs, Rendering
 from crawler.model.reply import Broken, Headers, Reply, Response
+from crawler.model.visit import LONGEST_VISIT
 from crawler.parse.url import Url, origin
 from crawler.ports import Fetcher, Request
 from crawler.report.printable import printable
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 LONGEST_SENTENCE: Final = 300  # characters of what a browser that does not start says
 DEATHS: Final = 3  # of the browser, on one page, until it fails
 MOST_TABS: Final = 8  # pages at a time; fewer with fewer processors
+GRACE: Final = 20.0  # seconds in which the browser of an overdue page is ended
+OVERDUE: Final = f"it waited for slots and browsers for {LONGEST_VISIT:.0f} s"
 DAY: Final = 86_400  # seconds: clocks of pages show midnight, so that two renders of a day are alike
 # What the answer of the server says of its bytes, which are no longer those of the page: see
 # docs/use/recipes.md.
@@ -87,11 +90,13 @@ class Renderer:
 
         A request with a `shell` is answered with the page that its scripts make of it.
         """
-        if request.shell is not None and request.shell.rendering is not None:
-            return await self._render(request.url, request.shell, request.shell.rendering)
-        if request.inputs is not None and self._inspector.may_count(request.inputs, _today()):
-            return await self._inspect(request, request.inputs)
-        return await self._fetcher.fetch(request)
+        with anyio.CancelScope(deadline=request.until + GRACE):
+            if request.shell is not None and request.shell.rendering is not None:
+                return await self._render(request, request.shell, request.shell.rendering)
+            if request.inputs is not None and self._inspector.may_count(request.inputs, _today()):
+                return await self._inspect(request, request.inputs)
+            return await self._fetcher.fetch(request)
+        return Broken(Cause.TIMEOUT, OVERDUE)
 
     async def _inspect(self, request: Request, known: Inputs) -> Reply:
         """A 304 if the page needs not be rendered again; otherwise its shell."""
@@ -101,34 +106,35 @@ class Renderer:
         if not isinstance(reply, Response) or not (is_confirmed or inputs.digest(reply) == shell.digest):
             return reply
         with anyio.CancelScope() as scope:
-            if await self._inspector.are_same(known, Deadline(scope, self._seconds).waiting):
+            deadline = Deadline(scope, self._seconds, longest=LONGEST_LOOK, until=request.until)
+            if await self._inspector.are_same(known, deadline.waiting):
                 return Response(304, reply.headers, took=reply.took)
         if not is_confirmed:
             return reply
         await self._resources.slot(origin(request.url))
         return await self._fetcher.fetch(request)
 
-    async def _render(self, url: Url, shell: Response, rendering: Rendering) -> Reply:
+    async def _render(self, request: Request, shell: Response, rendering: Rendering) -> Reply:
         deaths = 0
         while deaths < DEATHS:
             lent = self._shared() if deaths == 0 else self._own()
             async with self._places, lent as browser:
-                reply = await self._attempt(browser, url, shell, rendering)
+                reply = await self._attempt(browser, request, shell, rendering)
             if reply is not None:
                 return reply
             deaths += not browser.is_overdue  # it was killed because of another page
         return Broken(Cause.CRASHED, f"the browser died on it {DEATHS} times")
 
     async def _attempt(
-        self, browser: Browser, url: Url, shell: Response, rendering: Rendering
+        self, browser: Browser, request: Request, shell: Response, rendering: Rendering
     ) -> Reply | None:
         """Renders the page once. None if the browser died."""
         from playwright.async_api import Error  # noqa: PLC0415 - an extra
 
         with anyio.CancelScope() as scope:
-            deadline = Deadline(scope, self._seconds)
+            deadline = Deadline(scope, self._seconds, until=request.until)
             try:
-                return await self._in_context(browser, url, shell, rendering, deadline)
+                return await self._in_context(browser, request.url, shell, rendering, deadline)
             except (Crashed, Error):
                 if not browser.process.is_connected():
                     browser.kill()  # or its driver has died
@@ -137,6 +143,8 @@ class Renderer:
                 return Broken(Cause.PARSE, f"the browser returned no page ({type(error).__name__})")
         browser.is_overdue = True
         browser.kill()
+        if anyio.current_time() >= request.until:
+            return Broken(Cause.TIMEOUT, OVERDUE)
         return Broken(Cause.TIMEOUT, f"its scripts did not come to rest within {self._seconds:.0f} s")
 
     async def _in_context(

@@ -4,6 +4,7 @@ Scripts and style sheets are kept for the run, up to `CACHE` bytes; several page
 for one request.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -23,19 +24,33 @@ from crawler.ports import Fetcher, Pacer, Request, Turn
 CACHE: Final = 64_000_000  # bytes of scripts and style sheets
 MOST_KEPT: Final = 10_000  # of them
 NONE: Final = Validators()
-LONGEST_WAIT: Final = 600.0  # seconds that a page may wait for slots in all
+LONGEST_WAIT: Final = 600.0  # seconds that a page may wait for slots while it is rendered
+LONGEST_LOOK: Final = 200.0  # and before that, to see whether it has to be
 
 Permission: TypeAlias = Callable[[Url], Awaitable[Permit]]
 Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 
 class Deadline:
-    """The time limit of one page: `seconds` in `scope`, without those that its requests wait for slots."""
+    """The time limit of one page: `seconds` in `scope`, without those that its requests wait for slots.
 
-    def __init__(self, scope: anyio.CancelScope, seconds: float) -> None:
+    `longest`: those that they may wait in all. `until`: when all is over, whatever was waited for.
+    """
+
+    def __init__(
+        self,
+        scope: anyio.CancelScope,
+        seconds: float,
+        *,
+        longest: float = LONGEST_WAIT,
+        until: float = math.inf,
+    ) -> None:
         self._scope, self._waits, self._since, self._waited = scope, 0, 0.0, 0.0
-        self._left = seconds
-        scope.deadline = anyio.current_time() + seconds
+        self._left, self._longest, self._until = seconds, longest, until
+        self._end_at(anyio.current_time() + seconds)
+
+    def _end_at(self, moment: float) -> None:
+        self._scope.deadline = min(moment, self._until)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -43,7 +58,7 @@ class Deadline:
         now = anyio.current_time()
         if self._waits == 0:
             self._since, self._left = now, self._scope.deadline - now
-            self._scope.deadline = now + self._left + max(0.0, LONGEST_WAIT - self._waited)
+            self._end_at(now + self._left + max(0.0, self._longest - self._waited))
         self._waits += 1
         try:
             yield
@@ -52,7 +67,7 @@ class Deadline:
             if self._waits == 0:
                 now = anyio.current_time()
                 self._waited += now - self._since
-                self._scope.deadline = now + self._left
+                self._end_at(now + self._left)
 
 
 class Slot(Struct, frozen=True):
