@@ -42,7 +42,7 @@ BUDGETS = {
     "report": 3998,
     "rules": 4239,
     "fetch": 4048,
-    "frontier": 8662,
+    "frontier": 8690,
     "sitemap": 5010,
     "engine": 3317,
     "workers": 1450,

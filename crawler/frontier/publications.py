@@ -5,7 +5,7 @@ from typing import Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import of
-from crawler.frontier.schema import IN_SITEMAP
+from crawler.frontier.schema import IN_SITEMAP, STILL
 from crawler.model.rows import PublicationRow
 from crawler.model.survey import Failures
 from crawler.parse.url import Url
@@ -113,8 +113,8 @@ def _last_or_never(db: Database) -> int:
 
 
 FAILING: Final = """
-SELECT p.id, p.outcome, p.failing, p.failing_run, coalesce(p.published >= :last, false)
-FROM page AS p JOIN url AS u ON u.id = p.id
+SELECT p.id, p.outcome, p.failing, p.failing_run, coalesce(b.until >= :last, false)
+FROM page AS p JOIN url AS u ON u.id = p.id LEFT JOIN published AS b ON b.id = p.id
 WHERE p.id > :after AND u.id > :after AND p.outcome @any(failures, text) AND u.run = :run AND p.visited = :run
 AND NOT EXISTS (SELECT 1 FROM visit AS v WHERE v.id = p.id)
 ORDER BY p.id LIMIT :limit
@@ -132,7 +132,7 @@ PUBLISH = f"""
 INSERT INTO publication (run, fingerprint, at, {", ".join(PublicationRow._fields)})
 SELECT number, fingerprint, CAST(:now AS double precision),
     {", ".join(f"CAST(:{value} AS {_TYPES.get(value, 'bigint')})" for value in PublicationRow._fields)}
-FROM run WHERE number = :run RETURNING number
+FROM run WHERE number = :run
 """
 
 MARKED = "SELECT 1 FROM publication WHERE run = :run AND at = :at"
@@ -143,14 +143,25 @@ SELECT count(*) FILTER (WHERE now AND NOT before), count(*) FILTER (WHERE before
     count(*) FILTER (WHERE before AND now AND lastmod IS DISTINCT FROM was_lastmod)
 FROM (
     SELECT coalesce(run = :run AND state = {SETTLED} AND {IN_SITEMAP}, false) AS now,
-        published IS NOT DISTINCT FROM :last AS before, lastmod, was_lastmod
-    FROM known WHERE run = :run OR published = :last
+        published IS NOT DISTINCT FROM {STILL} AS before, lastmod, was_lastmod
+    FROM known WHERE run = :run OR published = {STILL}
 ) AS page
 """
 
-MARK_PUBLISHED = f"""
-UPDATE page SET published = :number FROM url AS u
-WHERE u.id = page.id AND u.run = :run AND {IN_SITEMAP}
+# Only what enters or leaves is written, in a narrow table: on most nights that is little.
+_LISTED_NOW = f"FROM page AS p JOIN url AS u ON u.id = p.id WHERE u.run = :run AND {IN_SITEMAP}"
+MARK_LEFT = f"""
+UPDATE published SET until = :last
+WHERE until = {STILL} AND NOT EXISTS (SELECT 1 {_LISTED_NOW} AND p.id = published.id)
+"""
+MARK_BACK = f"""
+UPDATE published SET until = {STILL}
+WHERE until < {STILL} AND EXISTS (SELECT 1 {_LISTED_NOW} AND p.id = published.id)
+"""
+# Without ON CONFLICT, which costs PostgreSQL half as much log again; only the leader inserts.
+MARK_NEW = f"""
+INSERT INTO published (id, until) SELECT p.id, {STILL} {_LISTED_NOW}
+    AND NOT EXISTS (SELECT 1 FROM published AS b WHERE b.id = p.id) ORDER BY p.id
 """
 
 
@@ -160,10 +171,12 @@ def mark_published(db: Database, published: PublicationRow, at: float) -> None:
         return  # it was committed, and the answer was lost
     last = db.one("SELECT max(number) FROM publication")[0]
     if last is not None:
-        added, removed, changed = db.one(SINCE, {"run": db.run, "last": last})
+        added, removed, changed = db.one(SINCE, {"run": db.run})
         published = published._replace(added=added, removed=removed, changed=changed)
-    number = db.count(PUBLISH, published._asdict() | {"run": db.run, "now": at})
-    db.do(MARK_PUBLISHED, {"run": db.run, "number": number})
+        db.do(MARK_LEFT, {"run": db.run, "last": last})
+        db.do(MARK_BACK, {"run": db.run})
+    db.do(MARK_NEW, {"run": db.run})
+    db.do(PUBLISH, published._asdict() | {"run": db.run, "now": at})
 
 
 def run_time(db: Database) -> RunTime:

@@ -17,7 +17,10 @@ ANY: Final = "SELECT EXISTS (SELECT 1 FROM run WHERE number <= :last)"
 OLD: Final = "SELECT id FROM url WHERE id > :after AND id <= :up_to AND run <= :last"
 
 LARGE: Final = (  # by the ids of URLs
-    *(f"{table} WHERE id" for table in ("url", "visit", "page", "feature", "external", "anchor")),
+    *(
+        f"{table} WHERE id"
+        for table in ("url", "visit", "page", "published", "feature", "external", "anchor")
+    ),
     "anchor WHERE target",  # few rows: those of findings
 )
 SMALL: Final = (

@@ -19,6 +19,7 @@ VERSION: Final = 1
 STEPS: Final[Mapping[int, str]] = {}
 """By version: the migration to the next one, without views, which are made anew."""
 
+STILL: Final = (1 << 31) - 2  # in place of the newest publication, so that a page that stays is not written
 IN_SITEMAP: Final = f"(outcome = '{LISTED}' OR outcome LIKE 'kept:%')"
 
 _FORMS: Final = {STATUS: "integer", COUNT: "bigint", FLAG: "boolean", MOMENT: "bigint"}
@@ -34,10 +35,11 @@ KNOWN: Final = f"""
 CREATE VIEW known AS
 SELECT u.*, coalesce(v.state, {SETTLED}) AS state, coalesce(v.attempts, p.attempts, 0) AS attempts,
     p.settled, p.failing, p.dated_lastmod, p.dated_header, p.dated_stated, p.was_lastmod, p.facts_run,
-    p.published, p.named, p.visited, p.last_visit,
+    b.until AS published, p.named, p.visited, p.last_visit,
     p.outcome, p.detail, {", ".join(f"p.{name}" for name in FACT_TYPES)}, {VERSION_OF} AS version,
     p.published_content, p.dated_content, p.was, p.submitted, p.links
-FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id;
+FROM url AS u LEFT JOIN visit AS v ON v.id = u.id LEFT JOIN page AS p ON p.id = u.id
+LEFT JOIN published AS b ON b.id = u.id;
 """
 
 TABLES: Final = f"""
@@ -202,7 +204,6 @@ CREATE TABLE page (
     dated_stated bigint,                         -- the date that it stated then; 0: it came later
     was_lastmod bigint,
     facts_run integer,                           -- the run in which the facts were read
-    published integer,                           -- the last publication that contains it
     attempts integer NOT NULL DEFAULT 0,
     visited integer,                             -- the last run that visited it
     first_visit double precision,                -- when the first run that visited it began; the last one
@@ -220,8 +221,12 @@ CREATE TABLE page (
     submitted @text,
     links @ids                                   -- negative: nofollow
 );
-CREATE INDEX page_barred ON page (published) WHERE outcome = 'unlisted:trap';
+CREATE INDEX page_barred ON page (id) WHERE outcome = 'unlisted:trap';
 CREATE INDEX page_robots_down ON page (id) WHERE outcome IN ('unlisted:robots-down', 'kept:robots-down');
+CREATE TABLE published (                         -- pages that were published, apart: a publication marks many
+    id @number,
+    until integer NOT NULL                       -- the last publication that contains it; {STILL}: the newest
+);
 CREATE TABLE feature (                           -- what optional features read of pages
     id bigint NOT NULL,                          -- of the URL
     name @text NOT NULL,

@@ -27,11 +27,12 @@ from crawler.rules.revisits import Version, Watched
 
 LIVE: Final = f"""
 SELECT v.id, v.attempts, v.trap IS NOT NULL, EXISTS (SELECT 1 FROM feature AS f WHERE f.id = v.id),
-    p.failing, p.failing_run, p.published, p.visits, p.changes, p.first_visit, p.last_visit,
-    p.content, p.digest, p.header, p.facts_run
+    p.failing, p.failing_run, EXISTS (SELECT 1 FROM published AS b WHERE b.id = v.id),
+    p.visits, p.changes, p.first_visit, p.last_visit, p.content, p.digest, p.header, p.facts_run
     FROM @rows(id, token) JOIN visit AS v ON v.id = r.id AND v.token = r.token
 LEFT JOIN page AS p ON p.id = v.id WHERE v.state = {LEASED} ORDER BY v.id @lock(v)
 """
+NEVER_LISTED: Final = "DELETE FROM published WHERE id @any(ids)"
 DONE: Final = "DELETE FROM visit WHERE id @any(ids)"
 POSTPONE: Final = f"""
 UPDATE visit SET state = {WAITING}, token = NULL, due = r.until, suspect = false
@@ -47,8 +48,8 @@ AND (u.run < :run OR {MAY_CHANGE} OR u.trap IS NOT NULL OR p.outcome IN ('moved'
 _ANSWER: Final = ("status", "etag", "modified")
 """After a transient failure, the facts of the last successful response are kept, but for these."""
 _OUTCOME: Final = (
-    "id", "outcome", "detail", "settled", "attempts", "failing", "failing_run", "published",
-    "visited", "visits", "changes", "first_visit", "last_visit",
+    "id", "outcome", "detail", "settled", "attempts", "failing", "failing_run", "visited",
+    "visits", "changes", "first_visit", "last_visit",
 )  # fmt: skip
 _LINKS: Final = ("links", "named")
 _FAILED: Final = (*_OUTCOME, *_ANSWER)
@@ -65,7 +66,7 @@ class _Live(NamedTuple):
     is_patterned: bool
     has_features: bool
     failing: Failing | None
-    published: int | None
+    was_published: bool
     watched: Watched
     version: Version | None  # None: not comparable
 
@@ -153,6 +154,8 @@ class Settlements:
             features.store(self._db, parsed, [s.lease.id for s in parsed if held[s.lease.id].has_features])
         self._db.do(DONE, {"ids": self._db.dialect.all_of(s.lease.id for s in done)})
         self._discovery.record_hops([s.lease.visit for s in done])
+        if not_listable := [s.lease.id for s in done if held[s.lease.id].was_published and not s.listable]:
+            self._db.do(NEVER_LISTED, {"ids": self._db.dialect.all_of(not_listable)})
         if patterned := [s.lease.id for s in done if held[s.lease.id].is_patterned]:
             self._patterns.count(patterned)
         self._hosts.ease(_good_responses(done))
@@ -164,10 +167,9 @@ class Settlements:
         patience = keep_for(verdict.outcome, self._keep_failing)
         is_answered = verdict.facts is not None and not isinstance(verdict.outcome, Failed)
         failing = at.failing(stored.failing, patience, answered=is_answered)
-        published = stored.published if settlement.listable else None
         outcome = [
             stored.id, code(verdict.outcome), detail_of(verdict.outcome) or None, at.now, stored.attempts,
-            *(failing or (None, None)), published, self._db.run,
+            *(failing or (None, None)), self._db.run,
             *stored.watched.after(at.started, self._is_changed(settlement, stored) if is_answered else None),
         ]  # fmt: skip
         if at.lasted(stored.failing) < patience:  # what is known of the page stays

@@ -55,6 +55,19 @@ async def test_failures_are_counted_and_weighed(bench: Bench) -> None:
     assert await read(reads.PublishedExamples([""], 1)) == [f"{SITE}/8"]
 
 
+async def test_pages_leave_a_publication_and_come_back(bench: Bench) -> None:
+    listed: dict[str, Outcome] = {f"/{n}": Listed() for n in range(4)}
+    counts = list[tuple[int | None, int | None]]()
+    for there in (4, 4, 2, 2, 3):  # with the start page; the others are not found
+        await published(bench, dict(itertools.islice(listed.items(), there)))
+        last = await bench.frontier.read(reads.LastPublication())
+        assert last is not None
+        counts.append((last.added, last.removed))
+    assert counts == [(None, None), (0, 0), (0, 2), (0, 0), (1, 0)]
+    await night(bench, {"/3": Listed()})
+    assert await bench.frontier.read(reads.LostPages(5)) == [f"{SITE}/{n}" for n in range(3)]
+
+
 @pytest.mark.parametrize("pages", [0, 1, 4, 5, 23, 100])
 async def test_pages_to_ask_again_are_spread_over_the_site(bench: Bench, pages: int) -> None:
     await night(bench, {f"/{n:03}": Listed() for n in range(pages)})
