@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,32 @@ async def test_where_nothing_moved_nothing_is_rendered(
     assert asked.keys() == {"/", "/a", "/b", "/menu.js", "/app.js", "/api/names", *APIS}
     assert set(asked.values()) == {304 if etags else 200}
     assert [site.requests(path) for path in ("/menu.js", "/app.js", "/api/names")] == [1, 1, 1]
+
+
+async def test_nights_with_a_budget_lose_no_rendered_page(rendered: list[str], tmp_path: Path) -> None:
+    site = shop()
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path)
+        await night(chosen)
+        before = sitemap(tmp_path)
+        rendered.clear()
+        few = replace(chosen, scope=replace(chosen.scope, budget=2))
+        await night(few)
+        assert rendered == []
+        assert sitemap(tmp_path) == before
+        put(site, "/c", SHELL, "text/html")
+        put(site, "/api/names", json.dumps(NAMES | {"/c": "Shelves"}).encode(), "application/json")
+        data(site, "/", ["/a", "/b", "/c"])
+        data(site, "/c", ["/"])
+        for _ in range(3):
+            await night(few)
+        assert sorted(set(rendered)) == ["/", "/a", "/b", "/c"]
+        after = sitemap(tmp_path)
+        assert after.count("<loc>") == before.count("<loc>") + 1
+        rendered.clear()
+        await night(replace(chosen, state=replace(chosen.state, fresh=True)))
+    assert sorted(set(rendered)) == ["/", "/a", "/b", "/c"]
+    assert sitemap(tmp_path).count("<loc>") == after.count("<loc>")
 
 
 async def test_a_page_is_rendered_again_if_an_answer_changed(rendered: list[str], tmp_path: Path) -> None:
