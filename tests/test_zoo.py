@@ -22,14 +22,13 @@ from tests.frontier.test_nothing_lost import sitemaps
 from tests.waiting import eventually
 
 ROOT = Path(__file__).parent.parent
-REPEATS, ENDLESS, LOSES = "lists repeats", "asks too often", "loses true pages"
+REPEATS, ENDLESS = "lists repeats", "asks too often"
 NOT_YET = {
     "path-info": REPEATS,
     "languages": REPEATS,
     "tag-combinations": REPEATS,
     "facet-paths": REPEATS,
     "posted-senders": ENDLESS,
-    "stock-numbers": LOSES,
 }
 # What they answer is asked while they are crawled.
 ASKED = ("error-folder", "session-word")

@@ -84,7 +84,9 @@ class Leader:
 
     async def release(self) -> int:
         """Releases the next held URLs, if there are any; while others wait, those of other hosts."""
-        answer = await self.frontier.advance(self.depth)
+        while (answer := await self.frontier.advance(self.depth)).doubtful:
+            report(answer.closed)
+            await self.frontier.answer(await self.site.values.ask(answer.doubtful))
         report(answer.closed)
         self.stats.found(answer.released)
         return answer.released

@@ -11,6 +11,7 @@ from typing import Final
 
 from crawler.engine.aliases import Aliases
 from crawler.engine.missing_pages import MissingPages
+from crawler.engine.query_values import QueryValues
 from crawler.engine.robots import Access
 from crawler.engine.scripted_pages import ScriptedSite
 from crawler.engine.start_urls import StartUrls
@@ -42,6 +43,7 @@ class CrawledSite:
     aliases: Aliases = field(init=False)
     starts: StartUrls = field(init=False)
     missing: MissingPages = field(init=False)
+    values: QueryValues = field(init=False)
     scripted: ScriptedSite = field(init=False)
     # Of earlier runs and this one; None: not recalled yet.
     _rendered: dict[str, RenderedPage] | None = field(init=False, default=None)
@@ -50,6 +52,7 @@ class CrawledSite:
         """Creates its parts."""
         self.aliases = Aliases(self.frontier, self.access, self.candidates)
         self.missing = MissingPages(self.frontier, self.judge, self.fetch)
+        self.values = QueryValues(self.judge, self.fetch)
         self.scripted = ScriptedSite(self.frontier, self.judge.renders_samples)
         self.starts = StartUrls(self.frontier, self.candidates, self.aliases, self.base)
 

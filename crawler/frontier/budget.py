@@ -32,6 +32,7 @@ CASE WHEN {_ECHOING} IN (SELECT {WORDING} FROM known WHERE run = :run AND versio
 """
 FOUND: Final = f"""
 SELECT count(*), @least({_distinct(SAID)}, {_distinct("digest")})
+    + (SELECT coalesce(sum(credit), 0) FROM trap WHERE run = :run)
 FROM known WHERE run = :run AND state = {SETTLED} AND attempts > 0 AND depth < :below
     AND (status IS NOT NULL OR outcome LIKE 'failed:%' OR outcome LIKE 'kept:%')
 """

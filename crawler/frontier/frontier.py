@@ -26,6 +26,7 @@ from crawler.frontier.levels import Levels
 from crawler.frontier.members import Members
 from crawler.frontier.patterns import PatternTable
 from crawler.frontier.queries import Stream
+from crawler.frontier.query_values import ValueTable
 from crawler.frontier.reads import STREAMS, answers
 from crawler.frontier.retention import Retention
 from crawler.frontier.revisits import Revisits
@@ -94,7 +95,8 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         self._settlements = Settlements(
             db, self._discovery, hosts, patterns, self._leases, keep_failing=keep_failing
         )
-        self._rounds = Rounds(db, patterns, levels, budget, revisits)
+        values = self._values = ValueTable(db)
+        self._rounds = Rounds(db, patterns, values, levels, budget, revisits)
         self._answers = answers(db) | {
             reads.MembersOfRun: members.all,
             reads.PagesOfFailingSeeds: seeds.pages_of_failing_seeds,
@@ -147,6 +149,10 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     async def advance(self, depth: int | None = None) -> Round:
         """See `ports.Queue.advance`."""
         return await self._call(self._as_leader(self._rounds.advance), ANY_DEPTH if depth is None else depth)
+
+    async def answer(self, shown: Mapping[int, str | None]) -> None:
+        """See `ports.Queue.answer`."""
+        await self._call(self._as_leader(self._values.answer), shown)
 
     async def store_traps(self, traps: Sequence[Trap]) -> None:
         """See `ports.Queue.store_traps`."""

@@ -25,6 +25,14 @@ READ: Final = f"""(
     OR (outcome = 'unlisted:type' AND detail IN ('text/html', 'application/xhtml+xml'))
 )"""
 
+# A content of the path without a query is not new. For rows of `known`.
+BARE: Final = f"""
+NOT EXISTS (
+    SELECT 1 FROM trap AS t JOIN known AS u ON u.@key = t.bare
+    WHERE t.id = :trap AND u.run = :run AND u.outcome = '{LISTED}'
+        AND u.version IN (known.version, known.echoing))
+"""
+
 _TRAPS: Final = """
 SELECT t.kind, t.pattern, coalesce(t.example, (SELECT min(u.url)
     FROM url AS u WHERE u.trap = t.id AND u.run = t.run), '')

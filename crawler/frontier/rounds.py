@@ -14,12 +14,13 @@ from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
 from crawler.frontier.leases import ANY_OUT
 from crawler.frontier.levels import READ_SO_FAR, Levels
-from crawler.frontier.patterns import READ, SHOWN, PatternTable, stored_traps
+from crawler.frontier.patterns import BARE, READ, SHOWN, PatternTable, stored_traps
+from crawler.frontier.query_values import ValueTable
 from crawler.frontier.revisits import Revisits
 from crawler.frontier.visits import ANY_DEPTH, move, release
-from crawler.model.trap import Trap
+from crawler.model.trap import DoubtfulPattern, Trap
 from crawler.ports import Round
-from crawler.rules.record import HELD, LEASED, LISTED, QUEUED, SETTLED, WAITING
+from crawler.rules.record import HELD, LEASED, QUEUED, SETTLED, WAITING
 from crawler.rules.traps import GROWN, OVER_BUDGET, SAMPLE, Sampling
 
 # Patterns with held URLs: one index lookup for each, however many URLs it has. Sorted, and therefore read
@@ -102,16 +103,12 @@ FROM visit AS v JOIN url AS u ON u.id = v.id
         AND length(u.url) > :longer
 """
 
-# The number of contents that only pages after round `:since` have. A content of the path without a query is
-# not new.
+# The number of contents that only pages after round `:since` have.
 CONTENTS: Final = f"""
 SELECT count(*) FROM (
     SELECT 1 FROM known
     WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({SHOWN})
-    AND (version IS NULL OR NOT EXISTS (
-        SELECT 1 FROM trap AS t JOIN known AS u ON u.@key = t.bare
-        WHERE t.id = :trap AND u.run = :run AND u.outcome = '{LISTED}'
-            AND u.version IN (known.version, known.echoing)))
+    AND (version IS NULL OR {BARE})
     GROUP BY coalesce(version, url) HAVING min(coalesce(round, 0)) > :since
 ) AS shown
 """
@@ -184,16 +181,24 @@ class Rounds:
     """The rounds of the current run."""
 
     def __init__(
-        self, db: Database, patterns: PatternTable, levels: Levels, budget: Budget, revisits: Revisits
+        self,
+        db: Database,
+        patterns: PatternTable,
+        values: ValueTable,
+        levels: Levels,
+        budget: Budget,
+        revisits: Revisits,
     ) -> None:
-        self._db, self._patterns, self._levels = db, patterns, levels
+        self._db, self._patterns, self._values, self._levels = db, patterns, values, levels
         self._budget, self._revisits = budget, revisits
 
     def advance(self, depth: int) -> Round:
         """Decide on the samples that were read, and release the next URLs, down to `depth`."""
         if self._db.is_retry and (due := self._db.count(DUE, {"depth": depth})):
             return Round(due)  # the round was committed, and the answer was lost
-        closed = self._decide()
+        closed, doubtful = self._decide()
+        if doubtful:
+            return Round(0, closed, doubtful)
         busy = {host for (host,) in self._db.all(BUSY, {"depth": depth})}
         released = 0 if busy else self._levels.descend(depth) or self._revisits.release_new()
         released = released or self._release(depth, closed, busy)
@@ -209,20 +214,28 @@ class Rounds:
             self._patterns.next_round()
         return Round(released, closed)
 
-    def _decide(self) -> list[Trap]:
-        shut = set[str]()
+    def _decide(self) -> tuple[list[Trap], list[DoubtfulPattern]]:
+        """Decide on the samples that were read; what is doubtful is decided on once the site was asked."""
+        shut, doubtful = set[str](), list[DoubtfulPattern]()
         for row in self._db.all(DECIDABLE, {"run": self._db.run}):
             one = _Decidable(*row)
-            then = Sampling(one.size, one.dry, bool(one.proven)).after(self._count_new(one))
-            sampling = then._asdict() | {"closed": then.is_closed}
-            self._db.do(CONTINUE, sampling | {"round": self._patterns.round, "id": one.trap})
+            sampling, new = Sampling(one.size, one.dry, bool(one.proven)), self._count_new(one)
+            if one.kind == "query" and sampling.after(new).dry:
+                if doubt := self._values.doubts(one.trap):
+                    doubtful.append(doubt)
+                    continue
+                new = self._values.count_true(one.trap, one.since, new)
+            then = sampling.after(new)
+            given = then._asdict() | {"closed": then.is_closed}
+            self._db.do(CONTINUE, given | {"round": self._patterns.round, "id": one.trap})
             if then.is_closed:
                 self._bar(one.trap, one.pattern, 0)
                 shut.add(one.pattern)
         if not shut:
-            return []
+            return [], doubtful
         self._patterns.note_closing()
-        return [trap for trap in stored_traps(self._db, len(shut) + 1_000) if trap.pattern in shut]
+        closed = stored_traps(self._db, len(shut) + 1_000)
+        return [trap for trap in closed if trap.pattern in shut], doubtful
 
     def _end(self, depth: int) -> list[Trap]:
         """Bar everything that is held, once the budget is spent."""

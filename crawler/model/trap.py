@@ -1,10 +1,12 @@
-"""A crawler trap as it is reported: kind, pattern and example."""
+"""A crawler trap as it is reported: kind, pattern and example; and a pattern that may be one."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from crawler.model.reasons import TRAPS
+from crawler.parse.url import Url
 
 SAYS: Final = {
     "calendar": "endless calendar",
@@ -36,3 +38,17 @@ class Trap(Struct, frozen=True):
         is_short = len(self.example) <= LONGEST_EXAMPLE
         shown = self.example if is_short else self.example[: LONGEST_EXAMPLE - 1] + "…"
         return f"{SAYS[self.kind]}: {self.pattern}, as in {shown}{hint}"
+
+
+class PatternPage(NamedTuple):
+    """A page of a pattern that was read."""
+
+    url: Url
+    content: str | None
+
+
+class DoubtfulPattern(NamedTuple):
+    """A pattern of queries whose last sample brought nothing new, unless its pages are true ones."""
+
+    id: int
+    pages: Sequence[PatternPage]

@@ -9,7 +9,7 @@ from msgspec import Struct
 from crawler.model.run import Interruption
 from crawler.model.seed import NO_DATES, Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
-from crawler.model.trap import Trap
+from crawler.model.trap import DoubtfulPattern, Trap
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports.reads import Reads
@@ -49,6 +49,8 @@ class Round(Struct, frozen=True):
 
     released: int  # visits that are due now
     closed: Sequence[Trap] = ()  # patterns that brought too little new: their URLs are not fetched
+    # Nothing is released before it is known what the site shows for values that these cannot have.
+    doubtful: Sequence[DoubtfulPattern] = ()
 
 
 class Queue(Pacer, Reads, Protocol):
@@ -120,6 +122,10 @@ class Queue(Pacer, Reads, Protocol):
         by links are held until then. What is released depends on the URLs found and settled so far, but not
         on their order. Called while other visits wait, it releases those of hosts that have none to lease.
         """
+        ...
+
+    async def answer(self, shown: Mapping[int, str | None]) -> None:
+        """Stores what doubtful patterns, by id, show for impossible values; None if that is not clear."""
         ...
 
     async def store_traps(self, traps: Sequence[Trap]) -> None:

@@ -46,14 +46,14 @@ def nonexistent_at(place: str, example: Url) -> Iterator[Url]:
     """Nonexistent pages of a folder or path, like one that is there."""
     names = _names(urls.origin(example), MOST_ASKED)
     numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
-    last = example.removeprefix(place)
+    is_number = example.removeprefix(place).isdigit()
     for name, number in zip(names, numbers, strict=True):
-        if place.endswith("?"):
-            parts = [part.partition("=") for part in last.split("&")]
-            given = [f"{key}={number if _NUMBER.fullmatch(value) else name}" for key, _, value in parts]
-            yield Url(f"{place}{'&'.join(given)}")
-        else:
-            yield Url(f"{place}{number if last.isdigit() else name}")
+        yield Url(f"{place}{number if is_number else name}")
+
+
+def impossible_value(page: Url, value: str, which: int) -> str:
+    """In place of a value in the query of a page: the first or the second one."""
+    return NUMBERS[which] if _NUMBER.fullmatch(value) else _names(urls.origin(page))[which]
 
 
 def centuries_later(url: Url) -> Url | None:
@@ -151,8 +151,8 @@ def places(example: Url) -> Iterator[Place]:
     elif mark:
         parts = [part.partition("=") for part in query.split("&")]
         ends = [
-            "&".join(f"{given}={number if _NUMBER.fullmatch(value) else name}" for given, _, value in parts)
-            for number, name in zip(NUMBERS, names, strict=True)
+            "&".join(f"{given}={impossible_value(example, value, which)}" for given, _, value in parts)
+            for which in (0, 1)
         ]
         yield place(f"{path}?", *ends)
     yield place(f"{site}/", *names)

@@ -31,9 +31,9 @@ from crawler.model.survey import Doubts, PagesOfKind, SameContent, WithContent
 from crawler.model.trap import Trap
 from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.url import Url, origin, target
-from crawler.ports import Frontier, reads
+from crawler.ports import Frontier, Round, reads
 from crawler.rules.lastmod import DATE_SOURCES
-from crawler.rules.traps import SAMPLE, Traps
+from crawler.rules.traps import REQUESTS, SAMPLE, Traps
 from tests.postgres import new_state
 
 # On both loops only what shows how calls, streams and the end of a backend reach its threads: the rest is SQL.
@@ -1143,6 +1143,15 @@ def shop(number: int, *, named: bool = False, depth: int = 1) -> Visit:
     return Visit(url, depth, ROOT, pattern=Traps().pattern(url, named=named))
 
 
+async def advance(bench: Bench, shown: str | None = None) -> Round:
+    """The next round. `shown`: for impossible values, by every pattern that is doubtful."""
+    while (answer := await bench.frontier.advance()).doubtful:
+        assert not answer.released
+        assert SAMPLE <= len(answer.doubtful[0].pages) <= 2 * SAMPLE
+        await bench.frontier.answer({pattern.id: shown for pattern in answer.doubtful})
+    return answer
+
+
 async def rounds(bench: Bench, content: str = "same", most: int = 100) -> list[str]:
     """Settle everything, round after round; returns the leased URLs in order."""
     asked: list[str] = []
@@ -1151,7 +1160,7 @@ async def rounds(bench: Bench, content: str = "same", most: int = 100) -> list[s
         asked += sorted(lease.visit.url for lease in leases)
         for lease in leases:
             await bench.settle(lease, Listed(), facts=Facts(200, content=content.format(lease.visit.url)))
-        if not (await bench.frontier.advance()).released and not leases:
+        if not (await advance(bench)).released and not leases:
             break
     return asked
 
@@ -1222,7 +1231,7 @@ async def test_what_a_page_says_under_its_own_address_is_not_new(bench: Bench) -
     [shown] = await bench.leases()
     await bench.settle(shown, Listed(), facts=Facts(200, content="a shop at /shop"))
     sampled = 0
-    while (await bench.frontier.advance()).released:
+    while (await advance(bench)).released:
         sample = await bench.leases(1_000)
         sampled += len(sample)
         for lease in sample:
@@ -1317,9 +1326,60 @@ async def test_rounds_resume_after_crash(path: Path) -> None:
             await bench.settle(lease, Listed(), *found, facts=Facts(200, content="same"))
         await bench.leases(7)  # lost
         if (await frontier.lease(1)).finished:
-            await frontier.advance()
+            await advance(bench)
         await frontier.close()
     assert len(asked) == len(set(asked)) == 1 + 2 * SAMPLE
+
+
+async def sampled(bench: Bench, shown: str | None, found: int = 0) -> list[str]:
+    """The leased URLs of a shop whose articles only repeat their addresses.
+
+    `found`: how many more of them each one leads to. `shown`: for articles that do not exist.
+    """
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in range(200)))
+    asked = list[str]()
+    while (await advance(bench, shown)).released:
+        for lease in await bench.leases(1_000):
+            url = lease.visit.url
+            asked.append(url)
+            others = (shop(1_000 + number * 1_000 + len(asked))._replace(via=url) for number in range(found))
+            said = Facts(200, content="gone" if url.endswith("7") else "there", echoing=url)
+            await bench.settle(lease, Listed(), *others, facts=said)
+    assert (await bench.frontier.read(reads.RunBalance())).balanced
+    return asked
+
+
+@pytest.mark.parametrize("shown", ["", "gone", "another page"])
+async def test_values_that_exist_are_read_where_others_are_refused(bench: Bench, shown: str) -> None:
+    assert len(await sampled(bench, shown)) == 200
+    assert await bench.frontier.read(reads.TrapsOfRun()) == []
+
+
+async def test_pattern_that_answers_anything_is_closed(bench: Bench) -> None:
+    assert len(await sampled(bench, None)) == 3 * SAMPLE
+    [trap] = await bench.frontier.read(reads.TrapsOfRun())
+    assert trap.pattern == f"{SITE}/shop?n=…"
+
+
+async def test_values_that_lead_to_more_and_more_values_end(bench: Bench) -> None:
+    asked = await sampled(bench, "", found=3)
+    assert len(asked) == 3 * SAMPLE
+    [trap] = await bench.frontier.read(reads.TrapsOfRun())
+    assert trap.pattern == f"{SITE}/shop?n=…"
+
+
+async def test_true_pages_that_repeat_their_addresses_raise_the_budget(bench: Bench) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in range(REQUESTS + 300)))
+    asked = 0
+    while (await advance(bench, "")).released:
+        for lease in await bench.leases(10_000):
+            asked += 1
+            await bench.settle(lease, Listed(), facts=Facts(200, content="there", echoing=lease.visit.url))
+    assert asked == REQUESTS + 300
 
 
 async def test_reported_traps_are_stored_once(bench: Bench) -> None:

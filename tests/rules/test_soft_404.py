@@ -87,7 +87,6 @@ def test_pages_of_a_place_that_call_themselves_the_same(
     [
         ("/shop/", "/shop/ab", r"/shop/[0-9a-f]{6}-no-such-page"),
         ("/page/", "/page/12", r"/page/\d{10}"),
-        ("/find?", "/find?q=tea&n=2", r"/find\?q=[0-9a-f]{6}-no-such-page&n=\d{10}"),
     ],
 )
 def test_nonexistent_pages_look_like_those_that_are_there(place: str, example: str, form: str) -> None:

@@ -1,0 +1,78 @@
+"""The values of query patterns: what impossible ones showed, and which pages are true ones for that reason.
+
+If a value that cannot exist is refused, or shows a page of its own, the pages of other values are true ones,
+even if they only repeat their addresses. But only links of pages outside of such patterns count, or else a
+pattern of any numbers would never end. Each method is called within a transaction.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from crawler.frontier.database import Database
+from crawler.frontier.patterns import BARE, READ, SHOWN
+from crawler.model.trap import DoubtfulPattern, PatternPage
+from crawler.parse.url import Url
+from crawler.rules.record import SETTLED
+from crawler.rules.traps import SAMPLE
+
+# In the order of the samples, which does not depend on time.
+PAGES: Final = f"""
+SELECT url, version FROM known WHERE trap = :trap AND run = :run AND state = {SETTLED} AND {READ}
+ORDER BY sample, url LIMIT {2 * SAMPLE}
+"""
+ANSWER: Final = """
+UPDATE trap SET asked = true, missing = r.missing FROM @rows(id, missing) WHERE trap.id = r.id
+"""
+MISSING: Final = "SELECT asked, missing, pattern FROM trap WHERE id = :trap"
+
+# The pages of a pattern that only those after round `:since` resemble.
+_TRUE: Final = f"""
+SELECT count(*) FROM (
+    SELECT 1 FROM known
+    WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({SHOWN})
+        AND version IS DISTINCT FROM CAST(:missing AS text) AND {BARE} AND {{linked}}
+    GROUP BY coalesce(echoing, version, url) HAVING min(coalesce(round, 0)) > :since
+) AS shown
+"""
+FOUND_BEFORE: Final = _TRUE.format(
+    linked="found < (SELECT min(round) FROM url WHERE trap = :trap AND run = :run)"
+)
+# By links of pages outside of all such patterns.
+LINKED: Final = _TRUE.format(
+    linked=f"""id IN (
+    SELECT j.value FROM known AS p @each(p.links)
+    WHERE p.run = :run AND p.state = {SETTLED} AND (p.trap IS NULL OR p.trap NOT IN (
+        SELECT id FROM trap WHERE run = :run AND missing IS NOT NULL)))"""
+)
+CREDIT: Final = "UPDATE trap SET credit = credit + :more WHERE id = :trap"
+
+
+class ValueTable:
+    """What is known of the values of the query patterns of the current run."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def doubts(self, trap: int) -> DoubtfulPattern | None:
+        """The pattern, if the site was not asked yet what it shows for impossible values."""
+        if self._db.one(MISSING, {"trap": trap})[0]:
+            return None
+        pages = self._db.all(PAGES, {"trap": trap, "run": self._db.run})
+        return DoubtfulPattern(trap, [PatternPage(Url(url), content) for url, content in pages])
+
+    def answer(self, shown: Mapping[int, str | None]) -> None:
+        """See `ports.Queue.answer`."""
+        self._db.do_rows(ANSWER, ("id", "missing"), list(shown.items()))
+
+    def count_true(self, trap: int, since: int, found: int) -> int:
+        """The true pages that a sample brought, where `found` contents were new without their addresses."""
+        missing = self._db.one(MISSING, {"trap": trap})[1]
+        if missing is None:
+            return found
+        given = {"trap": trap, "run": self._db.run, "since": since, "missing": missing}
+        true = self._db.count(FOUND_BEFORE, given)
+        if true < 2:
+            true = self._db.count(LINKED, given)
+        if true > found:
+            self._db.do(CREDIT, {"trap": trap, "more": true - found})
+        return max(true, found)

@@ -1,0 +1,71 @@
+"""Whether the values of a parameter exist: what a site shows for values that none can have.
+
+Pages of a query pattern that only repeat their addresses may be true pages of which nothing is said, or
+answers to whatever is asked; an impossible value tells. Each parameter that differs among the pages is asked
+for alone, in two of them; `engine.query_values` asks. Pure.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from crawler.model.trap import PatternPage
+from crawler.parse.url import Url
+from crawler.rules import soft_404
+
+REFUSED: Final = ""  # an error, or a redirect
+REFUSING: Final = frozenset({400, 404, 410, 422, 500})  # statuses
+MOST_PARAMETERS: Final = 4  # that differ among the pages of a pattern that is asked
+
+
+def questions(pages: Sequence[PatternPage]) -> Sequence[tuple[Url, Url]]:
+    """Two pages with an impossible value, for each parameter that differs; none if too many do."""
+    seen = dict[str, set[str]]()
+    for page in pages:
+        for name, value in _parameters(page.url):
+            seen.setdefault(name, set()).add(value)
+    names = sorted(name for name, values in seen.items() if len(values) > 1)
+    if not 0 < len(names) <= MOST_PARAMETERS:
+        return ()
+    one, other = _examples(pages)
+    return [(_impossible(one.url, name, 0), _impossible(other.url, name, 1)) for name in names]
+
+
+def leads_elsewhere(url: Url, to: Url | None) -> bool:
+    """Whether a redirect refuses a value. One to the same path may only drop what means nothing."""
+    path, _, query = url.partition("?")
+    return to is not None and (to.partition("?")[0] != path or (to == path and "&" not in query))
+
+
+def shown(pages: Sequence[PatternPage], answers: Sequence[tuple[str | None, str | None]]) -> str | None:
+    """The content of what is shown for values that do not exist, or `REFUSED`; None if that is not clear.
+
+    `answers`: to the questions, in pairs; None is no answer. A page that shows the same as before ignores the
+    parameter, or says something of any value.
+    """
+    own = {page.content for page in _examples(pages)} if answers else set()
+    found = {answer for pair in answers for answer in pair}
+    pages_shown = found - {REFUSED}
+    if not found or None in found or len(pages_shown) > 1 or any(one != other for one, other in answers):
+        return None
+    return None if len(own) == 1 and own & pages_shown else next(iter(pages_shown), REFUSED)
+
+
+def _examples(pages: Sequence[PatternPage]) -> tuple[PatternPage, PatternPage]:
+    """Two pages of different contents, if there are any."""
+    first, *others = sorted(pages, key=lambda page: (len(page.url), page.url))
+    return first, next((page for page in others if page.content != first.content), others[0])
+
+
+def _parameters(url: Url) -> list[tuple[str, str]]:
+    """Names and values; a parameter without a name is a value."""
+    parts = [part.partition("=") for part in url.partition("?")[2].split("&")]
+    return [(name, value) if mark else ("", name) for name, mark, value in parts]
+
+
+def _impossible(url: Url, name: str, number: int) -> Url:
+    path = url.partition("?")[0]
+    given = [
+        (key, soft_404.impossible_value(url, value, number) if key == name else value)
+        for key, value in _parameters(url)
+    ]
+    return Url(f"{path}?{'&'.join(f'{key}={value}' if key else value for key, value in given)}")
