@@ -17,16 +17,16 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # The table of `docs/dev/architecture.md`: a package imports only from lower layers, not from its own.
 LAYERS = {
     "parse": 0,
-    "model": 1977,
+    "model": 1,
     "errors": 1,
     "settings": 2,
-    "ports": 1054,
+    "ports": 2,
     "report": 2,
-    "rules": 4306,
+    "rules": 3,
     "fetch": 4,
-    "frontier": 8802,
+    "frontier": 4,
     "sitemap": 4,
-    "engine": 3375,
+    "engine": 4,
     "workers": 5,
     "app": 6,
     "cli": 7,
@@ -35,7 +35,7 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4129,
-    "model": 1977,
+    "model": 1979,
     "errors": 200,
     "settings": 1709,
     "ports": 1054,

@@ -31,7 +31,7 @@ NOT_YET = {
     "posted-senders": ENDLESS,
 }
 # What they answer is asked while they are crawled.
-ASKED = ("error-folder", "session-word")
+ASKED = ("error-folder", "session-word", "stock-numbers")
 # As `session-query`, and dear: whoever changes what they have in common runs `python -m benchmarks.zoo`.
 ALIKE = {"no-cache", "asp-session"}
 DELAY = 8  # milliseconds, at most, until an answer

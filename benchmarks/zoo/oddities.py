@@ -111,16 +111,16 @@ def signs(asked: Request) -> Reply:
     return Reply(html_page(f"U+{code}", f"Code {code}: {chr(int(code, 16))}", ["/"]), content=asked.target)
 
 
-STOCK = tuple(f"/stock?sku={1_000 + n}" for n in range(120))
+STOCK = tuple(f"/stock?sku={1_000 + n}" for n in range(480))
 
 
 def stock(asked: Request) -> Reply:
     """Articles by number of which nothing is said but that they are there; other numbers are no articles."""
     if asked.path == "/":
-        return page("stock", [f"/aisle-{n}" for n in range(6)])
+        return page("stock", [f"/aisle-{n}" for n in range(24)])
     if asked.path.startswith("/aisle-"):
         at = int(asked.path.removeprefix("/aisle-"))
-        return page(f"aisle {at}", STOCK[20 * at : 20 * at + 20]) if at < 6 else MISSING
+        return page(f"aisle {at}", STOCK[20 * at : 20 * at + 20]) if at < 24 else MISSING
     if asked.target not in STOCK:
         return MISSING
     number_of = asked.query["sku"]
@@ -135,5 +135,5 @@ SITES = (
     Site("silent-members", members, ("/", *MEMBERS), "true pages that say nothing but their name"),
     Site("shop-branches", branches, ("/", *(f"/{kind}-shop" for kind in KINDS), *BRANCHES), "the same with words that come again in their address"),
     Site("signs", signs, ("/", *(f"/block-{n}" for n in range(20)), *SIGNS), "true pages that differ in one character and their parameter"),
-    Site("stock-numbers", stock, ("/", *(f"/aisle-{n}" for n in range(6)), *STOCK), "true pages that say only the value of their parameter"),
+    Site("stock-numbers", stock, ("/", *(f"/aisle-{n}" for n in range(24)), *STOCK), "true pages that say only the value of their parameter"),
 )  # fmt: skip
