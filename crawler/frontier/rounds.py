@@ -6,7 +6,7 @@ fetched URLs depends only on the site, not on the order of responses or on inter
 `rules.traps`. Each method is called within a transaction.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
@@ -129,9 +129,13 @@ KNOWN_CONTENTS: Final = f"""
 SELECT count(DISTINCT version) FROM known
 WHERE {_KNOWN} AND version @any(contents, text)
 """
-# Of a pattern of repeats: what it shares with pages outside it is not new.
+# Of the patterns of repeats that are decided, in one pass over the pages read: what a pattern shares with pages outside it
+# is not new.
 ORIGINALS: Final = f"""
-SELECT count(*) FROM ({READ_SO_FAR}) AS read WHERE trap = :trap AND round > :since AND place = 1
+SELECT t.id, count(*) FROM ({READ_SO_FAR}) AS read JOIN trap AS t ON t.id = read.trap
+WHERE t.run = :run AND NOT t.closed AND t.size_left <= 0 AND t.kind = 'repeats'
+    AND read.round > t.sample_round AND read.place = 1
+GROUP BY t.id
 """
 
 CONTINUE: Final = """
@@ -217,9 +221,11 @@ class Rounds:
     def _decide(self) -> tuple[list[Trap], list[DoubtfulPattern]]:
         """Decide on the samples that were read; what is doubtful is decided on once the site was asked."""
         shut, doubtful = set[str](), list[DoubtfulPattern]()
-        for row in self._db.all(DECIDABLE, {"run": self._db.run}):
-            one = _Decidable(*row)
-            sampling, new = Sampling(one.size, one.dry, bool(one.proven)), self._count_new(one)
+        decided = [_Decidable(*row) for row in self._db.all(DECIDABLE, {"run": self._db.run})]
+        has_repeats = any(one.kind == "repeats" for one in decided)
+        originals = dict(self._db.all(ORIGINALS, {"run": self._db.run})) if has_repeats else {}
+        for one in decided:
+            sampling, new = Sampling(one.size, one.dry, bool(one.proven)), self._count_new(one, originals)
             if one.kind == "query" and sampling.after(new).dry:
                 if doubt := self._values.doubts(one.trap):
                     doubtful.append(doubt)
@@ -252,10 +258,11 @@ class Rounds:
         given = {"trap": trap, "depth": ANY_DEPTH, "detail": detail, "now": self._db.now(), "longer": longer}
         move(self._db, self._db.all(BARRED, given))
 
-    def _count_new(self, one: _Decidable) -> int:
+    def _count_new(self, one: _Decidable, originals: Mapping[int, int]) -> int:
         """Contents that a sample brought: of its own pages, or else of pages that it led to first."""
         given = {"trap": one.trap, "run": self._db.run, "since": one.since}
-        found = self._db.count(ORIGINALS if one.kind == "repeats" else CONTENTS, given)
+        is_repeats = one.kind == "repeats"
+        found = originals.get(one.trap, 0) if is_repeats else self._db.count(CONTENTS, given)
         if (one.proven and found) or found > 1:
             return found
         if led := {content for (content,) in self._db.all(LED_TO, given)}:
