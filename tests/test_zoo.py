@@ -1,23 +1,27 @@
 """Whole crawls of the sites of benchmarks/zoo, each with a promise: it ends, loses no true page and lists none in vain.
 
+The sites answer within the process, without sockets: judgements are tested here, no speed.
 Sites whose promise is not kept yet stand in one table, and are not crawled here: `python -m benchmarks.zoo` shows what
 they cost. Who keeps the promise removes the line.
 """
 
-import asyncio
+import gzip
 import re
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from html import unescape
 from pathlib import Path
 
+import httpx
 import pytest
 
 from benchmarks.zoo import SITES
 from benchmarks.zoo.crawlers import ours
-from benchmarks.zoo.measure import measure
 from benchmarks.zoo.server import serving
 from benchmarks.zoo.site import Request, Site, linked
+from crawler import Ending, Settings, open_job
+from crawler.settings.sections import Output, Pace, Scope, State
+from tests import program
 from tests.frontier.test_nothing_lost import sitemaps
 from tests.waiting import eventually
 
@@ -34,32 +38,50 @@ NOT_YET = {
 ASKED = ("error-folder", "session-word", "stock-numbers")
 # As `session-query`, and dear: whoever changes what they have in common runs `python -m benchmarks.zoo`.
 ALIKE = {"no-cache", "asp-session"}
+ORIGIN = "http://127.0.0.1"
 DELAY = 8  # milliseconds, at most, until an answer
 
 
 @pytest.mark.slow
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", sorted(SITES.keys() - NOT_YET.keys() - ALIKE))
-async def test_a_crawl_keeps_its_promise(name: str) -> None:
-    site = SITES[name]
-    result = await measure(ours(), site, site.limit(10, 1_000))
-    assert result.code == 0, result
-    assert not result.lost, result
-    assert not result.vain, result
+async def test_a_crawl_keeps_its_promise(name: str, tmp_path: Path) -> None:
+    site, limit = SITES[name], SITES[name].limit(10, 1_000)
+    asked = list[str]()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        target = request.url.raw_path.decode("latin-1")
+        asked.append(target)
+        assert len(asked) <= limit, f"{len(asked)} requests"
+        reply = site.reply(Request(target, dict(request.headers), request.method))
+        headers = {"Content-Type": "text/html; charset=utf-8"} | dict(reply.headers)
+        return httpx.Response(reply.status, headers=headers, content=reply.body.encode())
+
+    chosen = Settings(
+        scope=Scope(start=(f"{ORIGIN}/",)),
+        pace=Pace(rate=0),
+        output=Output(output=str(tmp_path / "out")),
+        state=State(state=str(tmp_path / "state.db")),
+    )
+    async with open_job(chosen, transport=httpx.MockTransport(answer)) as job:
+        assert await job.crawl() is Ending.COMPLETE
+        await job.publish()
+    files = (gzip.decompress(file).decode() for file in sitemaps(tmp_path).values())
+    found = {unescape(url) for text in files for url in re.findall(f"<url><loc>{ORIGIN}(.*?)</loc>", text)}
+    assert site.judge(found) == (set(), set()), f"lost, and listed in vain, by {len(asked)} requests"
 
 
 async def crawl(
     origin: str, folder: Path, *more: str, until: Callable[[], bool] | None = None
 ) -> dict[str, bytes]:
     """Its sitemaps, or none if it was killed when `until` held."""
-    command = [*ours().command(f"{origin}/", folder), *more]
-    process = await asyncio.create_subprocess_exec(*command, cwd=folder)
+    crawling = program.start([*ours().command(f"{origin}/", folder)[3:], *more])
+    await eventually(lambda: crawling.poll() is not None or (until and until()))
     if until:
-        await eventually(lambda: process.returncode is not None or until())
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        crawling.kill()
+        crawling.wait()
         return {}
-    assert await process.wait() == 0
+    assert crawling.poll() == 0, crawling.stderr
     return sitemaps(folder)
 
 

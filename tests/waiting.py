@@ -4,14 +4,24 @@ A condition in this process is an event, without polling; these are for what oth
 """
 
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import anyio
 
 OFTEN = 0.01  # seconds between two looks
+
+
+class Process(Protocol):
+    """One of `subprocess`, or a `tests.program.Program`."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+
+    def send_signal(self, number: int, /) -> None: ...
 
 
 def until(condition: Callable[[], object], seconds: float = 600.0) -> None:
@@ -45,7 +55,7 @@ def answer_late(seconds: float) -> None:
     time.sleep(seconds)
 
 
-def send_signal(process: subprocess.Popen[str], number: int) -> None:
+def send_signal(process: Process, number: int) -> None:
     """Sends a signal, and waits until it arrived: two that are pending are one."""
     process.send_signal(number)
     until(lambda: process.poll() is not None or number not in _pending(process.pid))

@@ -18,9 +18,9 @@ from lxml import etree
 
 from crawler.cli.demo.site import Site
 from crawler.sitemap.publish import publish_command
+from tests import program
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, XSD, little_site
-from tests.frontier.test_nothing_lost import process
 from tests.server import Origin, http, serving
 from tests.waiting import send_signal, until
 
@@ -135,14 +135,9 @@ def test_a_failed_delivery_is_not_hidden_by_a_partial_run(run: Run, tmp_path: Pa
 def test_next_run_delivers_after_run_killed_before_its_delivery(
     run: Run, tmp_path: Path, noting: str, moment: str
 ) -> None:
-    dying = (
-        "import os, signal, sys\nfrom crawler.__main__ import main\nfrom crawler.model import failpoints\n"
-        "def hook(name):\n    if name == sys.argv[1]: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "failpoints.hook = hook\nos.chdir(sys.argv[2])\nmain(sys.argv[3:])\n"
-    )
     with little_site().serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--publish-command", noting)
-        died = process(dying, moment, str(tmp_path), *words)
+        died = program.run(words, dies=moment)
         assert died.returncode == -signal.SIGKILL, died.stderr
         assert len(calls(tmp_path)) == ("delivered" in moment)
         assert run(*words)[0] == 0
@@ -181,29 +176,13 @@ def test_an_invalid_command_is_exit_2_before_the_crawl(run: Run, command: str) -
     assert (code, "--publish-command: *** must be a command" in err, "secret" in err) == (2, True, False)
 
 
-def test_a_flood_of_output_goes_to_stderr(tmp_path: Path) -> None:
+def test_a_flood_of_output_goes_to_stderr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "flood.py").write_text("for _ in range(100): print('x' * 99_999)")
     flood = shlex.join([sys.executable, "flood.py"])
     with little_site().serve() as origin:
-        words = [
-            sys.executable,
-            "-m",
-            "crawler",
-            "crawl",
-            origin + "/",
-            *QUICK,
-            "-q",
-            "--publish-command",
-            flood,
-        ]
-        done = subprocess.run(
-            words,
-            cwd=tmp_path,
-            capture_output=True,
-            check=False,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )
-    assert (done.returncode, done.stdout) == (0, b"")
+        done = program.run(["crawl", origin + "/", *QUICK, "-q", "--publish-command", flood])
+    assert (done.returncode, done.stdout) == (0, "")
     assert len(done.stderr) == 10_000_000
 
 
@@ -255,15 +234,11 @@ def test_a_signal_ends_the_command_and_the_next_run_delivers(
 ) -> None:
     with little_site().serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--publish-command")
-        program = subprocess.Popen(
-            [sys.executable, "-m", "crawler", *words, hanging],
-            cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-        until(lambda: (tmp_path / "pids").exists() or program.poll() is not None)
+        crawl = program.start([*words, hanging])
+        until(lambda: (tmp_path / "pids").exists() or crawl.poll() is not None)
         for _ in range(count):
-            send_signal(program, signal.SIGTERM)
-        _, err = program.communicate(timeout=600)
-        assert program.returncode == 143, err
+            send_signal(crawl, signal.SIGTERM)
+        assert crawl.wait() == 143, crawl.stderr
         until(lambda: not any(map(alive, pids(tmp_path))))
         assert run(*words, python("open('delivered', 'w')"))[0] == 0
         assert (tmp_path / "delivered").exists()

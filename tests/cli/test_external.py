@@ -7,8 +7,6 @@ import signal
 import socket
 import sqlite3
 import ssl
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -23,6 +21,7 @@ import trustme
 
 from crawler.engine.external import DELAY
 from crawler.model import failpoints
+from tests import program
 from tests.cli.conftest import Run
 from tests.postgres import new_state
 from tests.server import Origin, Talk, free_port, http, moved, page, serving
@@ -473,13 +472,6 @@ def test_certificates_are_verified_whatever_holds_for_our_site(web: Web, tmp_pat
         }
 
 
-def program(*words: str) -> "subprocess.Popen[str]":
-    """The program as a process of its own, so that it can be sent a signal."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "crawler", *words], stderr=subprocess.PIPE, text=True, encoding="utf-8"
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_interrupted_check_is_kept_and_continued_by_the_next_run(
@@ -501,7 +493,7 @@ def test_interrupted_check_is_kept_and_continued_by_the_next_run(
         good.put("/then", hold)
         bad.put("/held", hold)
         crawl = ("crawl", home.url("/"), *QUICK, "--timeout", "20")
-        first = program(*crawl)
+        first = program.start(crawl)
         assert arrived.wait(600)
         published = Path("sitemaps/sitemap.xml.gz").read_bytes()
         until(lambda: "HEAD /then" in methods(good))  # so the answer before it was read
@@ -512,14 +504,14 @@ def test_interrupted_check_is_kept_and_continued_by_the_next_run(
         assert first.returncode == (-9 if how is signal.SIGKILL else 128 + how), err
         if how is not signal.SIGKILL:
             assert "the check was interrupted, and the next run continues it" in " ".join(err.split())
-        again = program(*crawl)
+        again = program.start(crawl)
         _, err = again.communicate(timeout=600)
         assert again.returncode == 0, err
         assert "3 URLs on other sites: 3 answer, 0 broken, 0 unknown" in " ".join(err.split())
         if how is not signal.SIGKILL:
             assert methods(good).count("HEAD /ok") == 1, "not asked again"
         assert Path("sitemaps/sitemap.xml.gz").read_bytes() == published
-        third = program(*crawl)
+        third = program.start(crawl)
         third.communicate(timeout=600)
         assert len(methods(bad)) == 3, "a complete check is made anew"
 
@@ -554,7 +546,7 @@ def test_members_leave_the_check_to_their_leader(tmp_path: Path, monkeypatch: py
         home.others = lambda path: http(page(text=path)) if path[1:].isdigit() else None
         good.others = lambda _: FINE
         crawl = ("crawl", home.url("/"), *QUICK, "--state", state, "--run", "tonight", "--rate", "40")
-        members = [program(*crawl) for _ in range(3)]
+        members = [program.start(crawl) for _ in range(3)]
         said = [member.communicate(timeout=600)[1] for member in members]
     assert [member.returncode for member in members] == [0, 0, 0], said
     assert sorted(methods(good)) == ["HEAD /0", "HEAD /1"]

@@ -5,8 +5,6 @@ import io
 import json
 import math
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import anyio
 import pytest
 
 from crawler.app import link_texts
+from tests import program
 from tests.cli.conftest import Run
 from tests.postgres import new_state
 from tests.server import Answer, Origin, Talk, http, moved, serving
@@ -260,16 +259,6 @@ def test_choice_of_pages_does_not_depend_on_a_clock(site: Site, monkeypatch: pyt
     assert (left["left"], left["because"]) == (4, "max-time")
 
 
-DYING = (
-    "import os, signal, sys\n"
-    "from crawler.__main__ import main\n"
-    "from crawler.model import failpoints\n"
-    "def hook(name):\n    if name == sys.argv[1]: os.kill(os.getpid(), int(sys.argv[2]))\n"
-    "failpoints.hook = hook\n"
-    "main(sys.argv[3:])\n"
-)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before commit of store", "after commit of store"])
 def test_texts_come_after_a_kill_with_the_same_bytes(site: Site, moment: str) -> None:
@@ -277,10 +266,7 @@ def test_texts_come_after_a_kill_with_the_same_bytes(site: Site, moment: str) ->
     assert site.crawl("--output", "calm")[0] == 0
     known, site.state = site.links(), "s.db"
     crawl = ["crawl", site.url, *FLAGS, "--state", site.state]
-    died = subprocess.run(
-        [sys.executable, "-c", DYING, moment, str(int(signal.SIGKILL)), *crawl],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    died = program.run(crawl, dies=moment)
     assert died.returncode == -signal.SIGKILL, died.stderr
     code, _, err = site.crawl()
     assert (code, err) == (0, "")
@@ -294,9 +280,7 @@ def test_signal_ends_the_second_reading_and_tells_the_truth(site: Site) -> None:
     refused(site.home, Talk.hold)
     crawl = ["crawl", site.url, *FLAGS, "--state", site.state, "--log-format", "json"]
     crawl.remove("--quiet")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "crawler", *crawl], stderr=subprocess.PIPE, text=True, encoding="utf-8"
-    )
+    process = program.start(crawl)
     until(lambda: len(site.asked()) > len(set(site.asked())))
     send_signal(process, signal.SIGTERM)
     _, err = process.communicate(timeout=600)

@@ -2,9 +2,7 @@
 
 import gzip
 import json
-import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 from lxml import etree
 
 from crawler.sitemap.publish import object_store
+from tests import program
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, XSD, little_site
 from tests.s3 import KEY, S3, SECRET, Request, package
@@ -336,12 +335,6 @@ def test_another_run_is_exit_9(run: Run, s3: S3) -> None:
 
 # -- deaths and secrets ----------------------------------------------------------------------------------------
 
-DYING = (
-    "import os, signal, sys\nfrom crawler.__main__ import main\nfrom crawler.model import failpoints\n"
-    "def hook(name):\n    if name == sys.argv[1]: os.kill(os.getpid(), signal.SIGKILL)\n"
-    "failpoints.hook = hook\nos.chdir(sys.argv[2])\nmain(sys.argv[3:])\n"
-)
-
 
 @pytest.mark.parametrize(
     "moment",
@@ -355,9 +348,7 @@ DYING = (
         "after put of settled",
     ],
 )  # fmt: skip
-def test_the_next_run_completes_what_a_killed_one_began(
-    run: Run, tmp_path: Path, s3: S3, moment: str
-) -> None:
+def test_the_next_run_completes_what_a_killed_one_began(run: Run, s3: S3, moment: str) -> None:
     site = little_site()
     with site.serve() as origin:
         assert run(*words(origin, s3))[0] == 0
@@ -365,10 +356,7 @@ def test_the_next_run_completes_what_a_killed_one_began(
         site.page("/a", noindex=True)
         site.page("/c")
         call = words(origin, s3, "--force")
-        died = subprocess.run(
-            [sys.executable, "-c", DYING, moment, str(tmp_path), *call],
-            capture_output=True, text=True, check=False, cwd=ROOT,
-        )  # fmt: skip
+        died = program.run(call, dies=moment)
         assert died.returncode == -signal.SIGKILL, died.stderr
         assert f"{origin}/" in locs(s3)
         code, _, err = run(*call)
@@ -382,23 +370,17 @@ def test_the_next_run_completes_what_a_killed_one_began(
 @pytest.mark.parametrize(
     ("at", "signals"), [("GET", 1), ("PUT", 2)], ids=["the check, one signal", "a put, two"]
 )
-def test_a_store_that_hangs_keeps_nobody_from_leaving(
-    run: Run, tmp_path: Path, s3: S3, at: str, signals: int
-) -> None:
+def test_a_store_that_hangs_keeps_nobody_from_leaving(run: Run, s3: S3, at: str, signals: int) -> None:
     s3.fault = lambda request: (
         "hangs" if request.method == at and request.headers.get("If-Match") != '"0x0"' else None
     )
     with little_site().serve() as origin:
         call = words(origin, s3)
-        program = subprocess.Popen(
-            [sys.executable, "-m", "crawler", *call],
-            cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
+        running = program.start(call)
         until(lambda: any(asked.method == at for asked in s3.log if asked.headers.get("If-Match") != '"0x0"'))
         for _ in range(signals):
-            send_signal(program, signal.SIGTERM)
-        _, err = program.communicate(timeout=600)
-        assert (program.returncode, s3.released.is_set()) == (143, False), err
+            send_signal(running, signal.SIGTERM)
+        assert (running.wait(), s3.released.is_set()) == (143, False), running.stderr
         s3.released.set()
         s3.fault = lambda _: None
         code, _, err = run(*call)

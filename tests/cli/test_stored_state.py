@@ -3,10 +3,7 @@
 import gzip
 import hashlib
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from functools import partial
@@ -18,6 +15,7 @@ import pytest
 from crawler.app import stored_state
 from crawler.model import failpoints
 from crawler.sitemap.publish import object_store
+from tests import program
 from tests import server as site_server
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, little_site
@@ -340,12 +338,7 @@ def test_a_damaged_state_is_not_opened(run: Run, s3: S3, tmp_path: Path, how: st
 
 # -- deaths --------------------------------------------------------------------------------------------------------
 
-DYING = (
-    "import os, signal, sys\nfrom crawler.__main__ import main\nfrom crawler.app import stored_frontier\n"
-    "from crawler.model import failpoints\nstored_frontier.SAVE_EVERY = 0.05\n"
-    "def hook(name):\n    if name == sys.argv[1]: os.kill(os.getpid(), signal.SIGKILL)\n"
-    "failpoints.hook = hook\nos.chdir(sys.argv[2])\nmain(sys.argv[3:])\n"
-)
+SAVE_OFTEN = "from crawler.app import stored_frontier; stored_frontier.SAVE_EVERY = "
 
 
 @pytest.mark.parametrize(
@@ -356,14 +349,11 @@ DYING = (
     ],
 )  # fmt: skip
 def test_the_next_job_goes_on_where_a_killed_one_was(
-    run: Run, tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch, moment: str
+    run: Run, s3: S3, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     with little_site().serve() as origin:
         assert run(*words(origin, s3))[0] == 0
-        died = subprocess.run(
-            [sys.executable, "-c", DYING, moment, str(tmp_path), *words(origin, s3)],
-            capture_output=True, text=True, check=False, cwd=ROOT,
-        )  # fmt: skip
+        died = program.run(words(origin, s3), patch=f"{SAVE_OFTEN}0.05", dies=moment)
         assert died.returncode == -signal.SIGKILL, died.stderr
         assert "p/site.db.lock" in s3.objects()
         assert run("status", "--state", place(s3))[0] == 0
@@ -372,15 +362,6 @@ def test_the_next_job_goes_on_where_a_killed_one_was(
         assert code == 0, err
         assert s3.objects() == ["p/site.db", *packs(s3)]
         assert len(packs(s3)) == 1
-
-
-def job(tmp_path: Path, call: tuple[str, ...], *patches: str) -> "subprocess.Popen[str]":
-    """The program in a process of its own, after some lines of Python."""
-    lines = ["import sys", "from crawler.__main__ import main", *patches, "main(sys.argv[1:])"]
-    return subprocess.Popen(
-        [sys.executable, "-c", "\n".join(lines), *call],
-        cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
 
 
 def hanging(origin: Origin, path: str) -> tuple[threading.Event, threading.Event]:
@@ -397,7 +378,7 @@ def hanging(origin: Origin, path: str) -> tuple[threading.Event, threading.Event
 
 
 def test_what_a_killed_job_had_put_is_not_asked_again(
-    run: Run, tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch
+    run: Run, s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It saves all the time; the last page hangs, so that it is killed in the middle."""
     origin = Origin("site", "127.0.0.1")
@@ -407,11 +388,11 @@ def test_what_a_killed_job_had_put_is_not_asked_again(
         origin.put(f"/{number}", http(page(text=f"page {number}")))
     with site_server.serving(origin):
         call = words(origin.url("").removesuffix("/"), s3, *PATIENT)
-        program = job(tmp_path, call, "from crawler.app import stored_frontier as s", "s.SAVE_EVERY = 1.0")
+        job = program.start(call, patch=f"{SAVE_OFTEN}1.0")
         assert asked.wait(300)
         until(lambda: settled(run, s3) >= 21, 300)
-        program.kill()
-        _, err = program.communicate(timeout=300)
+        job.kill()
+        job.wait(300)
         released.set()
         before = origin.counts()
         monkeypatch.setattr(stored_state, "EXPIRY", -10.0)
@@ -429,7 +410,7 @@ def settled(run: Run, s3: S3) -> int:
 
 @pytest.mark.parametrize("hangs", [False, True])
 def test_term_puts_the_state_back_unless_the_store_hangs(
-    run: Run, tmp_path: Path, s3: S3, hangs: bool, monkeypatch: pytest.MonkeyPatch
+    run: Run, s3: S3, hangs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     origin = Origin("site", "127.0.0.1")
     asked, released = hanging(origin, "/last")
@@ -441,14 +422,14 @@ def test_term_puts_the_state_back_unless_the_store_hangs(
         )
     with site_server.serving(origin):
         call = words(origin.url("").removesuffix("/"), s3, *PATIENT)
-        patient = ("from crawler.cli import signals", "signals.ENDING = 600.0")
-        program = job(tmp_path, call, *(() if hangs else patient))
+        patient = "from crawler.cli import signals; signals.ENDING = 600.0"
+        job = program.start(call, patch="" if hangs else patient)
         assert asked.wait(300)
         until(lambda: "/one" in origin.counts())
-        send_signal(program, signal.SIGTERM)
+        send_signal(job, signal.SIGTERM)
         released.set()
-        _, err = program.communicate(timeout=300)
-        assert (program.returncode, s3.released.is_set()) == (143, False), err
+        _, err = job.communicate(timeout=300)
+        assert (job.returncode, s3.released.is_set()) == (143, False), err
         assert ("state not put back" in err) == hangs
         s3.released.set()
         s3.fault = lambda _: None

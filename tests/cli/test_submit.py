@@ -19,26 +19,13 @@ from crawler.app.state import open_frontier
 from crawler.cli.demo.site import Site
 from crawler.ports import reads
 from crawler.settings.sections import Settings, State
+from tests import program
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK
-from tests.frontier.test_nothing_lost import process
 from tests.server import Origin, Talk, http, serving
 
 KEY = "0123abcd-0123abcd"
 # At the second of the chosen moments, the process is killed.
-DYING = """
-import os, signal, sys
-from crawler.__main__ import main
-from crawler.model import failpoints
-chosen, *words = sys.argv[1:]
-seen = []
-def hook(name):
-    seen.append(name)
-    if seen.count(chosen) == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-failpoints.hook = hook
-main(words)
-"""
 FIRST, SECOND = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 5, 5, tzinfo=UTC)
 
 
@@ -753,10 +740,10 @@ def test_death_between_two_posts_repeats_at_most_one_batch(
         many(tmp_path / "s.db", origin, 24_997)
         state = str(tmp_path / "s.db")
         words = ("submit", "--state", state, *submitting(engine))
-        died = process(DYING, moment, *words, "--all")
+        died = program.run([*words, "--all"], dies=moment, turn=2)
         assert died.returncode == -signal.SIGKILL, died.stderr
         assert len(engine.posts) == 2
-        done = process(DYING, "", *words)
+        done = program.run(words)
         assert done.returncode == 0, done.stderr
     repeated = len(engine.sent) - len(set(engine.sent))
     assert repeated == (10_000 if moment.startswith("before") else 0)
@@ -786,16 +773,14 @@ def test_a_signal_ends_a_submission_that_waits(
         engine.answer(429, Retry_After="500")
         more = ("--submit",) if command == "crawl" else ()
         watch = (
-            "import os, signal, sys, crawler.app.submission as s\n"
+            "import os, signal, crawler.app.submission as s\n"
             "real = s.anyio.sleep\n"
             "async def sleep(seconds):\n"
             "    if seconds > 100: os.kill(os.getpid(), signal.SIGTERM)\n"
             "    await real(seconds)\n"
             "s.anyio.sleep = sleep\n"
-            "from crawler.__main__ import main\n"
-            "main(sys.argv[1:])\n"
         )
-        done = process(watch, *words, *submitting(engine), "--retries", "1", *more)
+        done = program.run([*words, *submitting(engine), "--retries", "1", *more], patch=watch)
         assert done.returncode == 143, done.stderr
         engine.answer(200)
         assert run("submit", *state, *submitting(engine))[0] == 0

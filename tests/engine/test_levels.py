@@ -1,6 +1,5 @@
 """Whole crawls of sites that answer endlessly many URLs with few contents: they end, and the end is always the same."""
 
-import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -10,8 +9,9 @@ import pytest
 from crawler.cli.demo.site import CannedResponse, Site
 from crawler.engine.crawl import Ending
 from crawler.rules.traps import REQUESTS, REQUESTS_PER_CONTENT
+from tests import program
 from tests.engine.test_rounds import Page, asked, command, crawl, html, moved, served, start
-from tests.frontier.test_nothing_lost import ROOT, sitemaps
+from tests.frontier.test_nothing_lost import sitemaps
 from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -94,7 +94,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[st
     """The origin of a served site, and the sitemaps of an uninterrupted crawl."""
     folder = tmp_path_factory.mktemp("uninterrupted")
     with served(ENDLESS) as (_, origin):
-        assert subprocess.run(command(origin, folder), cwd=ROOT, check=False).returncode == 0
+        assert program.run(command(origin, folder)).returncode == 0
         yield origin, sitemaps(folder)
 
 
@@ -110,11 +110,11 @@ def test_killed_crawl_of_endless_site_writes_the_same(
     state = tmp_path / "s.db"
     for _ in range(2):
         before = size(state)
-        running = subprocess.Popen(words, cwd=ROOT, stderr=subprocess.DEVNULL)
+        running = program.start(words)
         until(lambda: running.poll() is not None or size(state) > before + 20_000)  # noqa: B023
         running.kill()
         running.wait()
-    assert subprocess.run(words, cwd=ROOT, check=False).returncode == 0
+    assert program.run(words).returncode == 0
     assert sitemaps(tmp_path) == expected
 
 

@@ -3,8 +3,6 @@
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from threading import Event
@@ -14,23 +12,22 @@ import pytest
 from crawler.cli.demo.site import Site
 from crawler.engine.reading_log import SLOT, ReadingLog, counted
 from crawler.parse.url import Url
-from tests.frontier.test_nothing_lost import ROOT, process, words
+from tests import program
+from tests.frontier.test_nothing_lost import words
 from tests.server import Origin, Talk, http, page, serving
 
 pytestmark = pytest.mark.slow
 
 # Kills the process as soon as it parses that page.
 POISONED = """
-import os, signal, sys
+import os, signal
 from crawler.rules.judge import Judge
-from crawler.__main__ import main
 plain = Judge.__call__
 def judge(self, lease, *given):
     if lease.visit.url.endswith("/poison"):
         os.kill(os.getpid(), signal.SIGKILL)
     return plain(self, lease, *given)
 Judge.__call__ = judge
-main(sys.argv[1:])
 """
 
 
@@ -50,7 +47,7 @@ def outcomes(folder: Path, origin: str) -> dict[str, str]:
 
 def test_page_that_kills_three_processes_is_given_up(tmp_path: Path) -> None:
     with small_site().serve() as origin:
-        codes = [process(POISONED, *words(origin, tmp_path)).returncode for _ in range(4)]
+        codes = [program.run(words(origin, tmp_path), patch=POISONED).returncode for _ in range(4)]
     assert codes == [-signal.SIGKILL] * 3 + [0]
     said = outcomes(tmp_path, origin)
     assert said.pop("/poison") == "failed:crashed"
@@ -75,14 +72,12 @@ def test_page_in_flight_during_kills_is_still_listed(tmp_path: Path) -> None:
         command = words(origin.url()[:-1], tmp_path)
         for _ in range(4):
             requested.clear()
-            running = subprocess.Popen(
-                [sys.executable, "-m", "crawler", *command], cwd=ROOT, stderr=subprocess.DEVNULL
-            )
+            running = program.start(command)
             assert requested.wait(60)
             running.kill()
             running.wait()
         released.set()
-        last = process("import sys; from crawler.__main__ import main; main(sys.argv[1:])", *command)
+        last = program.run(command)
     assert last.returncode == 0, last.stderr
     assert set(outcomes(tmp_path, "").values()) == {"listed"}
 

@@ -1,8 +1,6 @@
 """Crawler traps in whole crawls: requests and listing depend on the site alone, not on the order of responses."""
 
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,8 +19,9 @@ from crawler.engine.crawl import Ending
 from crawler.model.trap import Trap
 from crawler.ports import reads
 from crawler.rules import traps
+from tests import program
 from tests.engine.test_crawl import settings
-from tests.frontier.test_nothing_lost import MAIN, ROOT, sitemaps
+from tests.frontier.test_nothing_lost import sitemaps
 from tests.waiting import answer_late, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -181,7 +180,7 @@ async def test_resumed_crawl_lists_what_uninterrupted_crawl_lists(tmp_path: Path
 
 def command(origin: str, folder: Path, *more: str) -> list[str]:
     return [
-        sys.executable, "-c", MAIN, "crawl", origin + "/", "--rate", "0", "-q", "--retries", "1", "--state",
+        "crawl", origin + "/", "--rate", "0", "-q", "--retries", "1", "--state",
         str(folder / "s.db"), "-o", str(folder / "out"), *more,
     ]  # fmt: skip
 
@@ -191,7 +190,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Si
     """A served site, its origin, and the sitemaps of an uninterrupted crawl."""
     folder = tmp_path_factory.mktemp("uninterrupted")
     with served(MIXED, delay=0.004) as (site, origin):
-        assert subprocess.run(command(origin, folder), cwd=ROOT, check=False).returncode == 0
+        assert program.run(command(origin, folder)).returncode == 0
         yield site, origin, sitemaps(folder)
 
 
@@ -203,11 +202,11 @@ def test_killed_and_resumed_crawl_writes_same_sitemap(
     # Kill after a number of requests, not after some time.
     for enough in (14, 120):
         begun = len(site.log)
-        running = subprocess.Popen(words, cwd=ROOT, stderr=subprocess.DEVNULL)
+        running = program.start(words)
         until(lambda: len(site.log) - begun >= enough or running.poll() is not None)  # noqa: B023
         running.kill()
         running.wait()
-    assert subprocess.run(words, cwd=ROOT, check=False).returncode == 0
+    assert program.run(words).returncode == 0
     assert sitemaps(tmp_path) == expected
 
 
@@ -538,7 +537,7 @@ async def test_start_url_in_trap_pattern_is_crawled(tmp_path: Path) -> None:
 
 def test_explain_shows_pattern(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with served(MIXED) as (_, origin):
-        assert subprocess.run(command(origin, tmp_path), cwd=ROOT, check=False).returncode == 0
+        assert program.run(command(origin, tmp_path)).returncode == 0
     told = ""
     for number in range(120):
         with pytest.raises(SystemExit):

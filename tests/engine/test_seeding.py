@@ -21,8 +21,9 @@ from crawler.model.reasons import SeedKind
 from crawler.model.seed import Seed
 from crawler.parse.url import Url
 from crawler.ports import reads
+from tests import program
 from tests.engine.test_crawl import crawl, settings
-from tests.frontier.test_nothing_lost import ROOT, Forked, sitemaps, words
+from tests.frontier.test_nothing_lost import LOGGING, sitemaps, words
 from tests.waiting import eventually, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -120,10 +121,11 @@ async def test_max_depth_does_not_depend_on_when_sitemaps_are_read(tmp_path: Pat
 
 
 def test_kill_at_any_commit_while_reading_sitemaps_loses_nothing(tmp_path: Path) -> None:
-    site = site_of_sitemaps(4, 4)
-    with site.serve() as origin, Forked(tmp_path) as program:
-        assert program.crawl(origin, tmp_path / "calm") == (0, "")
-        moments = program.log.read_text().splitlines()
+    site, log = site_of_sitemaps(4, 4), tmp_path / "log"
+    with site.serve() as origin:
+        calm = program.run(words(origin, tmp_path / "calm"), patch=LOGGING.format(log=str(log)))
+        assert (calm.returncode, calm.stderr) == (0, "")
+        moments = log.read_text().splitlines()
         for moment in (
             "commit of add_seeds",
             "commit of add",
@@ -134,9 +136,11 @@ def test_kill_at_any_commit_while_reading_sitemaps_loses_nothing(tmp_path: Path)
                 folder = tmp_path / f"{side}-{moment.rpartition(' ')[2]}"
                 name = f"{side} {moment}"
                 turn = (moments.count(name) + 1) // 2
-                assert program.crawl(origin, folder, name, turn) == (-signal.SIGKILL, ""), name
+                killed = program.run(words(origin, folder), dies=name, turn=turn)
+                assert (killed.returncode, killed.stderr) == (-signal.SIGKILL, ""), name
                 del site.log[:]
-                assert program.crawl(origin, folder) == (0, ""), name
+                again = program.run(words(origin, folder))
+                assert (again.returncode, again.stderr) == (0, ""), name
                 assert sitemaps(folder) == sitemaps(tmp_path / "calm"), name
                 assert max(site.requests(f"/map-{number}.xml") for number in range(4)) <= 1
 
@@ -239,13 +243,13 @@ def test_input_from_pipe_is_read_to_end_or_interrupted(tmp_path: Path, start: bo
         if not start:
             command.remove(origin + "/")
         whole = subprocess.run(
-            command, input=f"{origin}/a\n", text=True, check=False, cwd=ROOT, capture_output=True
+            command, input=f"{origin}/a\n", text=True, check=False, cwd=tmp_path, capture_output=True
         )
         assert whole.returncode == 0, whole.stderr
         assert f"{origin}/a" in gzip.decompress((tmp_path / "out/sitemap.xml.gz").read_bytes()).decode()
         asked = len(site.log)
         with subprocess.Popen(
-            [*command, "--fresh"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+            [*command, "--fresh"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
         ) as waiting:
             if start:
                 until(lambda: len(site.log) >= asked + 2)

@@ -1,19 +1,15 @@
 """Crash safety: after kills, corruption, full disks and clock jumps nothing is lost and nothing is listed twice."""
 
 import gzip
-import json
 import os
 import random
 import re
-import resource
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Self
 
 import pytest
 
@@ -21,37 +17,25 @@ from crawler.__main__ import main
 from crawler.cli.demo.site import Site
 from crawler.engine.pool import GROUP
 from crawler.settings.sections import Pace
+from tests import program
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
-# Forks one crawl for each line of its input and answers with the exit code: imports happen once, not per crawl.
-# The hook logs every fail point; at the chosen one it kills the process.
-FORKING = """
-import json, os, signal, sys
-import crawler.cli.crawl, crawler.cli.main, crawler.frontier.sqlite.frontier, crawler.sitemap.read
-from crawler.__main__ import main
+LOGGING = """
 from crawler.model import failpoints
-
-def crawl(log, chosen, turn, words):
-    seen = 0
-    def hook(name):
-        nonlocal seen
-        with open(log, "a") as file:
-            file.write(name + "\\n")
-        if name == chosen:
-            seen += 1
-            if seen == turn:
-                os.kill(os.getpid(), signal.SIGKILL)
-    failpoints.hook = hook
-    main(words)
-
-for line in sys.stdin:
-    child = os.fork()
-    if not child:
-        crawl(*json.loads(line))
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+inner = failpoints.hook
+def hook(name):
+    with open({log!r}, "a") as file:
+        file.write(name + "\\n")
+    if inner:
+        inner(name)
+failpoints.hook = hook
+"""
+FILE_LIMIT = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 """
 
 
@@ -60,16 +44,6 @@ def words(origin: str, folder: Path) -> list[str]:
         "crawl", origin + "/", "--rate", "0", "--max-urls", "10", "-q", "--retries", "1",
         "--state", str(folder / "s.db"), "-o", str(folder / "out"),
     ]  # fmt: skip
-
-
-def process(source: str, *arguments: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:
-    def limited() -> None:
-        if limit is not None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    command = [sys.executable, "-c", source, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, preexec_fn=limited)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -99,42 +73,17 @@ def many_pages(count: int) -> Site:
     return site
 
 
-class Forked:
-    """Crawls in processes of their own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.log, self._errors = folder / "log", folder / "errors"
-        with self._errors.open("w") as errors:
-            self._parent = subprocess.Popen(
-                [sys.executable, "-c", FORKING], cwd=ROOT,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
-            )  # fmt: skip
-
-    def crawl(self, origin: str, folder: Path, killed_at: str = "", turn: int = 0) -> tuple[int, str]:
-        """The exit code, and what was written to stderr so far."""
-        assert self._parent.stdin
-        assert self._parent.stdout
-        line = json.dumps([str(self.log), killed_at, turn, words(origin, folder)])
-        print(line, file=self._parent.stdin, flush=True)
-        return int(self._parent.stdout.readline()), self._errors.read_text()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._parent.communicate()
-
-
 # Split into parts, which test processes run in parallel.
 PARTS = 4
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_kill_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path, part: int) -> None:
-    site = many_pages(30)
-    with site.serve() as origin, Forked(tmp_path) as program:
-        assert program.crawl(origin, tmp_path / "calm") == (0, "")
-        moments = program.log.read_text().splitlines()
+    site, log = many_pages(30), tmp_path / "log"
+    with site.serve() as origin:
+        calm = program.run(words(origin, tmp_path / "calm"), patch=LOGGING.format(log=str(log)))
+        assert (calm.returncode, calm.stderr) == (0, "")
+        moments = log.read_text().splitlines()
         # Between a commit and the next one nothing is written: to die after one is to die before the other.
         next_ones = {moment: {then for one, then in pairwise(moments) if one == moment} for moment in moments}
         kinds = sorted(
@@ -152,8 +101,10 @@ def test_kill_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path, par
         for moment in kinds[part::PARTS]:
             folder = tmp_path / f"kill-{kinds.index(moment)}"
             turn = (moments.count(moment) + 1) // 2
-            assert program.crawl(origin, folder, moment, turn) == (-signal.SIGKILL, ""), moment
-            assert program.crawl(origin, folder) == (0, ""), moment
+            killed = program.run(words(origin, folder), dies=moment, turn=turn)
+            assert (killed.returncode, killed.stderr) == (-signal.SIGKILL, ""), moment
+            again = program.run(words(origin, folder))
+            assert (again.returncode, again.stderr) == (0, ""), moment
             assert sitemaps(folder) == sitemaps(tmp_path / "calm"), moment
             assert not list((folder / "out").glob(".staging*")), moment
 
@@ -164,22 +115,11 @@ def test_random_kills_lose_nothing_and_repeat_few_requests(tmp_path: Path) -> No
     chance = random.Random(5)
     with site.serve() as origin:
         calm = [*words(origin, tmp_path / "calm"), "--max-urls", "250"]
-        assert (
-            process("from crawler.__main__ import main; import sys; main(sys.argv[1:])", *calm).returncode
-            == 0
-        )
+        assert program.run(calm).returncode == 0
         asked = len(site.log)
         kills, code = 0, None
         while code is None:
-            command = [
-                sys.executable,
-                "-m",
-                "crawler",
-                *words(origin, tmp_path / "killed"),
-                "--max-urls",
-                "250",
-            ]
-            running = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+            running = program.start([*words(origin, tmp_path / "killed"), "--max-urls", "250"])
             # Kill after a random number of requests, so that each run makes progress.
             enough = len(site.log) + chance.randint(25, 250)
             until(lambda: running.poll() is not None or len(site.log) >= enough)  # noqa: B023
@@ -196,20 +136,17 @@ def test_random_kills_lose_nothing_and_repeat_few_requests(tmp_path: Path) -> No
     assert twice <= kills * (Pace().concurrency + GROUP + 1), f"{kills} kills, {twice} repeated requests"
 
 
-MAIN = "from crawler.__main__ import main; import sys; main(sys.argv[1:])"
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="limits file sizes as Linux does")
 @pytest.mark.parametrize("limit", [40_000, 120_000])
 def test_full_disk_is_one_line_error_and_next_run_resumes(tmp_path: Path, limit: int) -> None:
     site = many_pages(200)
     with site.serve() as origin:
-        full = process(MAIN, *words(origin, tmp_path / "full"), limit=limit)
+        full = program.run(words(origin, tmp_path / "full"), patch=FILE_LIMIT.format(limit=limit))
         assert full.returncode == 3, full.stderr
         assert len(full.stderr.strip().splitlines()) == 1
         assert "nothing is lost" in full.stderr
-        assert process(MAIN, *words(origin, tmp_path / "full")).returncode == 0
-        assert process(MAIN, *words(origin, tmp_path / "calm")).returncode == 0
+        assert program.run(words(origin, tmp_path / "full")).returncode == 0
+        assert program.run(words(origin, tmp_path / "calm")).returncode == 0
     assert sitemaps(tmp_path / "full") == sitemaps(tmp_path / "calm")
 
 

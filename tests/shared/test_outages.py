@@ -27,7 +27,7 @@ def test_a_member_waits_for_a_database_that_is_started_after_it(small: Origin, t
             crawl = words(small, named(server.address), tmp_path / "out")
             crawl.remove("-q")
             member = members.start(crawl)
-            until(lambda: member.out.exists() and "trying again" in member.said)
+            until(lambda: member.files[0].exists() and "trying again" in member.said)
             reader = members.start(["status", small.url(), "--state", named(server.address)])
             assert reader.wait() == 3, reader.said
             assert "trying again" not in reader.said, "one that only reads says at once what is wrong"
