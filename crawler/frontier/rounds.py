@@ -129,8 +129,8 @@ KNOWN_CONTENTS: Final = f"""
 SELECT count(DISTINCT version) FROM known
 WHERE {_KNOWN} AND version @any(contents, text)
 """
-# Of the patterns of repeats that are decided, in one pass over the pages read: what a pattern shares with pages outside it
-# is not new.
+# Of the patterns of repeats that are decided, in one pass over all pages. What a pattern shares with
+# pages outside it is not new.
 ORIGINALS: Final = f"""
 SELECT t.id, count(*) FROM ({READ_SO_FAR}) AS read JOIN trap AS t ON t.id = read.trap
 WHERE t.run = :run AND NOT t.closed AND t.size_left <= 0 AND t.kind = 'repeats'
