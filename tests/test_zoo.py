@@ -66,23 +66,29 @@ async def test_a_crawl_keeps_its_promise(name: str, tmp_path: Path) -> None:
     async with open_job(chosen, transport=httpx.MockTransport(answer)) as job:
         assert await job.crawl() is Ending.COMPLETE
         await job.publish()
-    files = (gzip.decompress(file).decode() for file in sitemaps(tmp_path).values())
-    found = {unescape(url) for text in files for url in re.findall(f"<url><loc>{ORIGIN}(.*?)</loc>", text)}
+    found = {
+        unescape(url)
+        for text in texts(tmp_path)
+        for url in re.findall(f"<url><loc>{ORIGIN}(.*?)</loc>", text)
+    }
     assert site.judge(found) == (set(), set()), f"lost, and listed in vain, by {len(asked)} requests"
 
 
-async def crawl(
-    origin: str, folder: Path, *more: str, until: Callable[[], bool] | None = None
-) -> dict[str, bytes]:
-    """Its sitemaps, or none if it was killed when `until` held."""
+async def crawl(origin: str, folder: Path, *more: str, until: Callable[[], bool] | None = None) -> list[str]:
+    """Its sitemaps, as text, or none if it was killed when `until` held."""
     crawling = program.start([*ours().command(f"{origin}/", folder)[3:], *more])
     await eventually(lambda: crawling.poll() is not None or (until and until()))
     if until:
         crawling.kill()
         crawling.wait()
-        return {}
+        return []
     assert crawling.poll() == 0, crawling.stderr
-    return sitemaps(folder)
+    return texts(folder)
+
+
+def texts(folder: Path) -> list[str]:
+    """What was published, unpacked."""
+    return [gzip.decompress(file).decode() for file in sitemaps(folder).values()]
 
 
 @pytest.mark.slow
