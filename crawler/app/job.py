@@ -26,7 +26,7 @@ from crawler.app.parts import Given, Parts, begin_run, folder_of, open_given, op
 from crawler.app.preflight import preflight
 from crawler.app.publication import doubts_of, final_start, in_published_order, result_of, with_examples
 from crawler.app.robots_line import ask_published
-from crawler.app.site_health import MOST_VANISHED, VanishedCheck, ask_again, asking
+from crawler.app.site_health import MOST_VANISHED, Stop, VanishedCheck, ask_again, asking
 from crawler.app.state import AWAY, is_database, new_file, opened, remove_files
 from crawler.app.submission import Submitted, submit
 from crawler.engine.crawl import Crawl, Ending
@@ -92,9 +92,8 @@ class Job:
     doubts: SiteDoubts = field(default_factory=SiteDoubts)
     submitted: Submitted | None = None
     _crawl: Crawl | None = None
-    _stopped: str | None = None
+    _stopped: Stop = field(default_factory=Stop)
     _refused: str | None = None
-    _asking: anyio.CancelScope | None = None
     _is_ended: bool = False
     _is_concluded: bool = False
 
@@ -121,8 +120,8 @@ class Job:
         filtered = balance.filtered  # `Stats` counts visited URLs only
         self.stats.resume(balance.discovered - filtered, sum(balance.outcomes.values()) - filtered)
         self._crawl = self.parts.crawl(self.frontier, self.run, self.stats, self.sinks)
-        if self._stopped:
-            self._crawl.stop(self._stopped)
+        if self._stopped.why:
+            self._crawl.stop(self._stopped.why)
         return await self._crawl.run()
 
     @property
@@ -180,9 +179,7 @@ class Job:
 
     def stop(self, why: str) -> None:
         """Finishes requests in flight; `crawl` then returns. The run can be resumed."""
-        self._stopped = why
-        if self._asking:
-            self._asking.cancel()
+        self._stopped(why)
         if self._crawl:
             self._crawl.stop(why)
 
@@ -253,9 +250,7 @@ class Job:
     async def _ask_again(self) -> SiteHealth:
         """Asks some pages that had answered once more. Raises `Interrupted` if the job is stopped."""
         pages = await self.frontier.read(reads.AnsweringPages(ASKED))
-        with anyio.CancelScope() as self._asking:
-            if self._stopped:
-                self._asking.cancel()
+        with self._stopped.interrupting():
             access = self._access()
             health = await ask_again(pages, asking(access, self.parts.judge), access.delay)
             await self.frontier.remember(HEALTH, health)
@@ -272,9 +267,7 @@ class Job:
         hosts = {host.origin for host in await self.frontier.read(reads.BusiestHosts())}
         lost = await self.frontier.read(reads.LostPages(MOST_VANISHED))
         pages = [page for page in lost if urls.origin(page) in hosts]
-        with anyio.CancelScope() as self._asking:
-            if self._stopped:
-                self._asking.cancel()
+        with self._stopped.interrupting():
             access = self._access()
             ask = asking(access, self.parts.judge)
             found = await VanishedCheck(ask, access.delay, self.parts.judge, self.frontier.clock)(
@@ -289,7 +282,7 @@ class Job:
     async def _note_published(self, published: Published, base: PublishBase) -> None:
         """Notes in the state what was published, and what robots.txt says of it."""
         await self.frontier.remember(ROBOTS_LINE, published.robots_line)
-        if not self._stopped:
+        if not self._stopped.why:
             await ask_published(self.frontier, self.parts.fetcher, published.robots_line, base.site)
         if self.settings.guard.dry_run:
             return
@@ -309,7 +302,7 @@ class Job:
 
     def _waits_for_folder(self, waited: float) -> bool:
         """A member that is frozen while it publishes keeps the folder locked: others wait for it."""
-        is_patient = is_database(self.settings) and not self._stopped
+        is_patient = is_database(self.settings) and not self._stopped.why
         return waited < AWAY if is_patient else staging.is_patient(waited)
 
     async def deliver(self, published: Published) -> bool:

@@ -6,7 +6,9 @@ mean. Nothing here changes what is listed.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -30,6 +32,28 @@ MOST_VANISHED: Final = 100  # pages that are asked
 log = logging.getLogger("crawler")
 
 Ask = Callable[[Url], Awaitable[Reply | None]]
+
+
+@dataclass(eq=False)
+class Stop:
+    """Why a job was stopped, if it was. It interrupts what is asked after the crawl."""
+
+    why: str | None = None
+    _asking: anyio.CancelScope | None = None
+
+    def __call__(self, why: str) -> None:
+        """Ends what is being asked, and all that would be."""
+        self.why = why
+        if self._asking:
+            self._asking.cancel()
+
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """A block that ends early when the job is stopped."""
+        with anyio.CancelScope() as self._asking:
+            if self.why:
+                self._asking.cancel()
+            yield
 
 
 def asking(access: Access, judge: Judge) -> Ask:
