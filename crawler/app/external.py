@@ -96,7 +96,7 @@ async def _begun(frontier: Frontier, run: int) -> ExternalCheck:
     """The check that a session of this run or, a while ago, an earlier run began; or a new one."""
     begun = await frontier.recall(EXTERNAL)
     if begun is None:
-        before = await frontier.recall_earlier(EXTERNAL)
+        before = await frontier.recall(EXTERNAL, "earlier")
         goes_on = before and not before.finished and frontier.clock() - before.began < RESUMED
         begun = before if before and goes_on else ExternalCheck(run, frontier.clock())
     begun = begun._replace(finished=False)

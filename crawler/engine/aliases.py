@@ -101,7 +101,7 @@ class Aliases:
         to = await self._target(probe)
         if to is None:
             # A temporary failure: use what was known at the last publication.
-            known = await self.runs.recall(ALIASES, published=True)
+            known = await self.runs.recall(ALIASES, "published")
             to = Url(known.get(site, NOWHERE))
         elif to and target(to) == target(probe):
             to = Url(origin(to))

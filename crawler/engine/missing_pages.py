@@ -78,7 +78,7 @@ class MissingPages:
         """
         await self.recall()
         if self._known is None:
-            before = await self.frontier.recall(MISSING, published=True) or {}
+            before = await self.frontier.recall(MISSING, "published") or {}
             found = {
                 site: await self._answer(soft_404.at_origin(site), starts)
                 for site in sorted(set(map(origin, starts)))

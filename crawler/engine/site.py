@@ -88,7 +88,7 @@ class CrawledSite:
 
     async def _known_pages(self) -> dict[str, RenderedPage]:
         if self._rendered is None:
-            earlier: Mapping[str, RenderedPage] = await self.frontier.recall_earlier(RENDERED)
+            earlier: Mapping[str, RenderedPage] = await self.frontier.recall(RENDERED, "earlier")
             self._rendered = dict(earlier)
         return self._rendered
 

@@ -37,7 +37,7 @@ from crawler.frontier.settlements import Settlements
 from crawler.frontier.visits import ANY_DEPTH
 from crawler.model.external import CheckedLink
 from crawler.model.ledger import LedgerRow
-from crawler.model.note import Note
+from crawler.model.note import Note, RunWithNote
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import AnchorRow, PublicationRow, RunRow
@@ -263,13 +263,9 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         """See `ports.Runs.amend`."""
         return await self._call(self._runs.amend, note, change)
 
-    async def recall(self, note: Note[T], *, published: bool = False) -> T:
+    async def recall(self, note: Note[T], of: RunWithNote = "this") -> T:
         """See `ports.Runs.recall`."""
-        return await self._call(self._runs.recall, note, published=published)
-
-    async def recall_earlier(self, note: Note[T]) -> T:
-        """See `ports.Runs.recall_earlier`."""
-        return await self._call(self._runs.recall_earlier, note)
+        return await self._call(self._runs.recall, note, of)
 
     # -- Record: what became of the pages --------------------------------------------------------------------
 

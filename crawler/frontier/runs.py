@@ -17,7 +17,7 @@ from crawler.frontier.members import Members
 from crawler.frontier.revisits import Revisits
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.visits import move
-from crawler.model.note import LIMITS, Note
+from crawler.model.note import LIMITS, Note, RunWithNote
 from crawler.model.run import Run, SessionEnd, Terms
 from crawler.parse.url import Url
 from crawler.rules.record import LEASED, QUEUED, SETTLED, averted
@@ -82,16 +82,14 @@ WHERE number = :run
 
 ADD_KEY: Final = "INSERT INTO run_key (run, key) VALUES (:run, :key) ON CONFLICT DO NOTHING"
 
-RECALL: Final = "SELECT value FROM note WHERE run = :run AND key = :key"
-
-RECALL_PUBLISHED: Final = """
+RECALL: Final[dict[RunWithNote, str]] = {
+    "this": "SELECT value FROM note WHERE run = :run AND key = :key",
+    "published": """
 SELECT value FROM note WHERE key = :key
 AND run = (SELECT max(number) FROM run WHERE status = 'concluded' AND number < :run)
-"""
-
-RECALL_EARLIER: Final = """
-SELECT value FROM note WHERE key = :key AND run < :run ORDER BY run DESC LIMIT 1
-"""
+""",
+    "earlier": "SELECT value FROM note WHERE key = :key AND run < :run ORDER BY run DESC LIMIT 1",
+}
 
 REMEMBER: Final = """
 INSERT INTO note (run, key, value) VALUES (:run, :key, :value) ON CONFLICT (run, key) DO UPDATE
@@ -293,20 +291,13 @@ class RunTable:
         """See `ports.Runs.amend`."""
         row = {"run": self._db.run, "key": note.key}
         self._db.do(ADD_NOTE, row | {"value": note.write(note.absent)})
-        value = change(note.read(self._db.one(RECALL + " @lock", row)[0]))
+        value = change(note.read(self._db.one(RECALL["this"] + " @lock", row)[0]))
         self.remember(note, value)
         return value
 
-    def recall(self, note: Note[T], *, published: bool = False) -> T:
+    def recall(self, note: Note[T], of: RunWithNote = "this") -> T:
         """See `ports.Runs.recall`."""
-        return self._note(RECALL_PUBLISHED if published else RECALL, note)
-
-    def recall_earlier(self, note: Note[T]) -> T:
-        """See `ports.Runs.recall_earlier`."""
-        return self._note(RECALL_EARLIER, note)
-
-    def _note(self, statement: str, note: Note[T]) -> T:
-        row = self._db.one_or_none(statement, {"run": self._db.run, "key": note.key})
+        row = self._db.one_or_none(RECALL[of], {"run": self._db.run, "key": note.key})
         return note.read(row[0]) if row else note.absent
 
     def _trusted_since(self, reading: str) -> int:

@@ -6,7 +6,7 @@ the state format. Data about pages and traps is not a note: it has tables of its
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +18,8 @@ from crawler.model.visit import MissingPage, ScriptedPages
 from crawler.parse.url import Url
 
 T = TypeVar("T")
+RunWithNote = Literal["this", "published", "earlier"]
+"""Of this run, of the last published one before it, or of the last one before it that has the note."""
 
 
 class Note(Struct, Generic[T], frozen=True):

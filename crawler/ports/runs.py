@@ -8,7 +8,7 @@ leads by now.
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from crawler.model.note import Note
+from crawler.model.note import Note, RunWithNote
 from crawler.model.rows import PublicationRow
 from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.visit import Lease
@@ -115,10 +115,6 @@ class Runs(Reads, Protocol):
         """
         ...
 
-    async def recall(self, note: Note[T], *, published: bool = False) -> T:
-        """A note of this run, or of the last `published` one before it; `note.absent` if there is none."""
-        ...
-
-    async def recall_earlier(self, note: Note[T]) -> T:
-        """A note of the last run before this one that has it, published or not; else `note.absent`."""
+    async def recall(self, note: Note[T], of: RunWithNote = "this") -> T:
+        """A note; `note.absent` if there is none."""
         ...

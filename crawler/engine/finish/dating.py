@@ -24,9 +24,9 @@ async def date(history: History, sources: Sequence[Source]) -> None:
     )
     site = _SiteDates(
         found,
-        unreliable_before=await history.recall(UNRELIABLE, published=True),
-        builds_before=await history.recall(BUILDS, published=True),
-        stated_before=await history.recall(STATED_SINCE, published=True),
+        unreliable_before=await history.recall(UNRELIABLE, "published"),
+        builds_before=await history.recall(BUILDS, "published"),
+        stated_before=await history.recall(STATED_SINCE, "published"),
         is_read_anew=await history.read(reads.IsReadAnew()),
     )
     notes = list(site.notes(sources))
