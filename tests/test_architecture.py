@@ -35,7 +35,7 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4129,
-    "model": 1979,
+    "model": 1985,
     "errors": 200,
     "settings": 1709,
     "ports": 1054,
@@ -46,7 +46,7 @@ BUDGETS = {
     "sitemap": 5010,
     "engine": 3375,
     "workers": 1450,
-    "app": 5804,
+    "app": 5825,
     "cli": 5860,
     "testing": 60,
 }
