@@ -41,7 +41,7 @@ BUDGETS = {
     "ports": 1054,
     "report": 3998,
     "rules": 4306,
-    "fetch": 4048,
+    "fetch": 4195,
     "frontier": 8802,
     "sitemap": 5010,
     "engine": 3375,
