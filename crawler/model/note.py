@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from crawler.model.external import ExternalCheck
 from crawler.model.rendering import RenderedPage
-from crawler.model.survey import SiteHealth, VanishedPages
+from crawler.model.survey import Restless, SiteHealth, VanishedPages
 from crawler.model.visit import MissingPage, ScriptedPages
 from crawler.parse.url import Url
 
@@ -82,6 +82,9 @@ STATED_SINCE: Final = Note[Mapping[str, tuple[int, int]]]("stated since", dict[s
 
 BUILDS: Final = Note[Mapping[str, Sequence[tuple[int, int]]]]("builds", dict[str, list[tuple[int, int]]], {})
 """Known builds by origin: first and last moment, in seconds since the epoch."""
+
+RESTLESS: Final = Note[Mapping[str, Restless]]("restless", dict[str, Restless], {})
+"""By origin: how often pages changed again in the same place, and where they had not changed before."""
 
 EXTERNAL: Final = Note[ExternalCheck | None]("external", ExternalCheck | None, None)
 """The check of the links to other sites; None: the run made none."""

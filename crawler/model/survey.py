@@ -32,6 +32,17 @@ class Evidence(Struct, frozen=True):
     stale: int = 0  # of `reworded`: they state the date that they stated before
     followed: int = 0  # of `reworded`: they state another one
     noisy: int = 0  # on which only noise changed
+    again: int = 0  # that changed in this run where they had changed before, and not in the run before
+    anew: int = 0  # that did where they had not
+    since: int = 0  # the first moment of this run, in seconds since the epoch
+
+
+class Restless(Struct, frozen=True):
+    """Changes in place on the pages of one origin, in the last runs."""
+
+    runs: tuple[tuple[int, int, int], ...] = ()  # the first moment of a run, `Evidence.again`, `anew`
+    first: int = 0  # what was dated from this moment until `last`, before it was known, is doubtful
+    last: int = 0
 
 
 class Build(Struct, frozen=True):
@@ -79,6 +90,8 @@ class Doubts(Struct, frozen=True):
     noisy: tuple[str, ...] = ()  # origins of which many pages have noise
     unseen: tuple[str, ...] = ()  # origins of which most pages have noise, or a block that changed
     blocks: tuple[tuple[str, str], ...] = ()  # origin, and digest of what was new on many pages at once
+    # Origins whose pages change again and again in the same places; the first and last doubtful date.
+    restless: tuple[tuple[str, int, int], ...] = ()
 
 
 class SitemapCounts(NamedTuple):

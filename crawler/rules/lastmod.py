@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from crawler.model.reasons import Source
 from crawler.model.reply import Headers
-from crawler.model.survey import LONG_AGO, Build, Evidence, NewBlock
+from crawler.model.survey import LONG_AGO, Build, Evidence, NewBlock, Restless
 from crawler.parse.dates import http_date, read_stated
 
 FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
@@ -38,6 +40,7 @@ BUILD_SHARE: Final = 90  # percent of the dates of an origin that are within the
 LEAST_BUILT_PAGES: Final = 5  # pages: fewer may have been edited by hand in that time
 # Seconds, 36 hours: a date without a time may be this much earlier than the moment it means.
 OLDER_THAN_BUILD: Final = 129_600
+MOST_RUNS: Final = 20  # in which changes in place are counted
 MOST_WINDOWS: Final = 20  # windows remembered for each origin
 
 BuildWindows: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
@@ -104,6 +107,25 @@ def blocks_at_once(evidence: Evidence, found: Iterable[NewBlock]) -> list[NewBlo
     """Those changes that many pages share: of a list of the latest pages, or a remark of the day."""
     least = max(LEAST_COMPARED, evidence.known // LEAST_SHARE + 1)
     return [block for block in found if block.pages >= least]
+
+
+def restless(before: Restless | None, evidence: Evidence) -> Restless:
+    """What is known of changes in place, with those of this run."""
+    now = (evidence.since, evidence.again, evidence.anew)
+    known = Restless((*(before.runs if before else ()), now)[-MOST_RUNS:])
+    if not is_restless(known):
+        return known
+    if before and before.last:
+        return replace(known, first=before.first, last=before.last)
+    return replace(known, first=known.runs[0][0], last=evidence.since)
+
+
+def is_restless(known: Restless) -> bool:
+    """Whether most changes of an origin come again where they were before: something beside the content that
+    changes now and then, such as advertisements. An edit seldom comes back to its place within days.
+    """
+    again, anew = (sum(run[at] for run in known.runs) for at in (1, 2))
+    return again >= LEAST_COMPARED and again > anew
 
 
 def unusable_changes(evidence: Evidence, blocks: int = 0, *, is_read_anew: bool = False) -> str | None:

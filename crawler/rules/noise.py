@@ -3,7 +3,8 @@
 Nothing is known of the language or the markup: a piece of text that changed in three runs in a row, in its
 place, is noise from then on; one that was the same by chance after two changes goes on with its row.
 The place is its position among the pieces, counted from the start or, behind what was added, from the end. A
-page that did not change is not watched, so that honest sites store nothing.
+page that did not change is not watched, so that honest sites store nothing. Of a piece that changes now and
+then it is remembered that it has: whether that is noise, all pages of the site tell (`lastmod.restless`).
 
 Before the pieces stands what became of the page in the last run, a `LastChange`, and a digest of the pieces
 that were new in it, by which pages are found on which the same block changed. Pure.
@@ -21,6 +22,8 @@ RUNS: Final = 3  # in a row
 WIDTH: Final = 5  # characters for a piece: four hex digits of its digest, and the changes in a row
 HEAD: Final = 8  # characters before the pieces
 QUIET_RUNS: Final = 10  # without a change, after which a page without noise is no longer watched
+SMALL_PART: Final = 4  # one piece of so many; more is the content of a page that is replaced now and then
+LONG_QUIET_RUNS: Final = 40  # the same, of a page with a piece that has changed in its place
 
 
 class LastChange(StrEnum):
@@ -29,18 +32,42 @@ class LastChange(StrEnum):
     UNKNOWN = "="  # nothing, or the page did not change
     NEW = "+"  # it changed in places where it had not changed in the run before
     REPEATED = "~"  # it changed where it had changed in the run before
+    AGAIN = "^"  # a small part of it changed, where it had changed since it is watched
     LEARNED = "!"  # noise was recognised: the changes of the runs before were no changes either
     NOISE = "-"  # only noise changed
 
 
-_STORED: Final = re.compile(r"(?:=\d{7}|[+~!-][0-9a-f]{7})(?:[0-9a-f]{4}[0-9])+", re.ASCII)
+_STORED: Final = re.compile(r"(?:=\d{7}|[+~^!-][0-9a-f]{7})(?:[0-9a-f]{4}[0-5])+", re.ASCII)
+# Beside its changes in a row: it has changed before; it is new, or may be.
+_HAS_CHANGED: Final = RUNS + 1
+_NEW: Final = RUNS + 2
 
 
 class Piece(NamedTuple):
-    """A piece of text: its digest, and in how many runs in a row it changed, `RUNS` at most."""
+    """A piece of text: its digest, in how many runs in a row it changed, `RUNS` at most, and whether it was
+    another one in its place since it is watched.
+    """
 
     digest: int
     changes: int
+    has_changed: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> "Piece":
+        """As it is stored."""
+        digest, digit = int(text[:-1], 16), int(text[-1])
+        if digit > RUNS:
+            return cls(digest, int(digit == _NEW), has_changed=digit == _HAS_CHANGED)
+        return cls(digest, digit, has_changed=digit > 0)
+
+    def __str__(self) -> str:
+        """As `read` takes it."""
+        digit = self.changes
+        if self.changes == 0 and self.has_changed:
+            digit = _HAS_CHANGED
+        elif self.changes == 1 and not self.has_changed:
+            digit = _NEW
+        return f"{self.digest:04x}{digit}"
 
     @property
     def is_noise(self) -> bool:
@@ -75,10 +102,23 @@ def version(
     if is_same:
         is_learned = any(one.is_noise and not old.is_noise for old, one in zip(before, now, strict=True))
         return known, _written(LastChange.LEARNED if is_learned else LastChange.NOISE, now)
-    is_repeated = len(before) == len(now) and all(
-        one.changes > 1 for old, one in zip(before, now, strict=True) if one.digest != old.digest
-    )
-    return content, _written(LastChange.REPEATED if is_repeated else LastChange.NEW, now, _news(before, now))
+    return content, _written(_kind(before, now), now, _news(before, now))
+
+
+def _kind(before: Sequence[Piece], now: Sequence[Piece]) -> LastChange:
+    """Where a page changed that did."""
+    if len(before) != len(now):
+        return LastChange.NEW
+    pairs = [(old, one) for old, one in zip(before, now, strict=True) if one.digest != old.digest]
+    if all(one.changes > 1 for _, one in pairs):
+        return LastChange.REPEATED
+    is_again = SMALL_PART * len(pairs) <= len(now) and all(old.has_changed for old, _ in pairs)
+    return LastChange.AGAIN if is_again else LastChange.NEW
+
+
+def has_restless(watched: str | None) -> bool:
+    """Whether some piece of a page has changed in its place."""
+    return any(piece.has_changed for piece in _read(watched))
 
 
 def unchanged(watched: str | None) -> str | None:
@@ -87,9 +127,10 @@ def unchanged(watched: str | None) -> str | None:
     if not (watched and some):
         return None
     quiet = int(watched[1:HEAD]) + 1 if watched.startswith(LastChange.UNKNOWN) else 1
-    if quiet >= QUIET_RUNS and not any(piece.is_noise for piece in some):
+    most = LONG_QUIET_RUNS if any(piece.has_changed for piece in some) else QUIET_RUNS
+    if quiet >= most and not any(piece.is_noise for piece in some):
         return None
-    return _written(LastChange.UNKNOWN, some, f"{min(quiet, QUIET_RUNS):07}")
+    return _written(LastChange.UNKNOWN, some, f"{min(quiet, most):07}")
 
 
 def _news(before: Sequence[Piece], now: Sequence[Piece]) -> str:
@@ -106,7 +147,7 @@ def _still(piece: Piece) -> Piece:
 def _changed(old: Piece, digest: int) -> Piece:
     if digest == old.digest:
         return old if old.changes == RUNS - 1 else _still(old)
-    return Piece(digest, min(RUNS, old.changes + 1))
+    return Piece(digest, min(RUNS, old.changes + 1), has_changed=True)
 
 
 def _in_place(before: Sequence[Piece], pieces: Sequence[int]) -> list[Piece | None]:
@@ -130,12 +171,11 @@ def _read(text: str | None) -> list[Piece]:
     """The pieces; none if the text is not ours, as it came from a process that reads hostile markup."""
     if not _STORED.fullmatch(text or ""):
         return []
-    cut = ((text or "")[at : at + WIDTH] for at in range(HEAD, len(text or ""), WIDTH))
-    return [Piece(int(one[:-1], 16), min(RUNS, int(one[-1]))) for one in cut]
+    return [Piece.read((text or "")[at : at + WIDTH]) for at in range(HEAD, len(text or ""), WIDTH)]
 
 
 def _written(change: LastChange, pieces: Sequence[Piece], news: str = "0000000") -> str | None:
     """None: there is nothing to be watched."""
     if not pieces:
         return None
-    return change + news + "".join(f"{piece.digest:04x}{piece.changes}" for piece in pieces)
+    return change + news + "".join(map(str, pieces))

@@ -14,7 +14,7 @@ from crawler.model.outcome import Failed, Kept, Listed, Outcome, Unlisted, code
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.survey import LONG_AGO
 from crawler.parse.extract import BYTES, wording
-from crawler.rules.noise import HEAD, LastChange
+from crawler.rules.noise import HEAD, LastChange, has_restless
 
 T = TypeVar("T")
 
@@ -287,6 +287,8 @@ class Distrust(NamedTuple):
     unseen: bool = False  # so have most: a change is noise, unless it is known what is new
     stated: bool = False  # the dates in its pages
     stale: bool = False  # they do not follow changes
+    # Its pages change again and again in the same places; what they were dated in that time is doubtful.
+    restless: tuple[int, int] | None = None
 
     def is_build(self, at: int) -> bool:
         """Whether the site was built at that time."""
@@ -300,6 +302,8 @@ class Distrust(NamedTuple):
         at, now = page.dated_lastmod, page.settled
         if at is None or now is None or now - at > LONG_AGO:
             return False
+        if self.restless and self.restless[0] <= at < self.restless[1] and has_restless(page.watched):
+            return at not in {page.dated_header, page.dated_stated}
         return (self.header and at == page.dated_header) or (self.stated and at == page.dated_stated)
 
 
@@ -360,6 +364,7 @@ class Datable(NamedTuple):
         """When the content was first seen, by earlier runs or this one."""
         head = (self.watched or "")[:HEAD]
         change, is_block = head[:1], head[1:] in distrust.blocks
+        is_block |= distrust.restless is not None and change in {LastChange.AGAIN, LastChange.REPEATED}
         if self._is_same or (is_block and self.published_content == self.dated_content):
             # Content that is unchanged, or has returned, keeps its date; so does that beside a block.
             at = self.dated_lastmod

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import anyio
 import pytest
@@ -17,6 +18,7 @@ from crawler.cli.summary import date_words, with_defaults
 from crawler.engine.finish import dating
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.facts import Facts
+from crawler.model.note import DATE_NOTES
 from crawler.model.outcome import Failed, Listed
 from crawler.model.reasons import Cause
 from crawler.model.robots import RobotsFile
@@ -27,7 +29,7 @@ from crawler.model.visit import Visit
 from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url
 from crawler.ports import reads
-from crawler.rules import lastmod
+from crawler.rules import lastmod, noise
 from crawler.rules.lastmod import DATE_SOURCES, is_navigation, unusable_changes, why_unreliable
 from crawler.settings.sections import Settings
 from tests.rules.test_lastmod import crawl
@@ -61,9 +63,13 @@ class ManyRuns:
         for lease in (await self.frontier.lease(100)).leases:
             text = shown[lease.visit.url]
             content = digest(text.encode()) if text else None
-            verdict = (
-                Verdict(Listed(), Facts(200, header=at, content=content)) if content else Verdict(FAILED)
-            )
+            watched = None
+            if text and "|" in text:  # pieces that are watched
+                prior = lease.prior.facts if lease.prior else Facts(200)
+                pieces = [crc32(piece.encode()) & 0xFFFF for piece in text.split("|")]
+                content, watched = noise.version(prior.content, prior.watched, content, pieces)
+            facts = Facts(200, header=at, content=content, watched=watched)
+            verdict = Verdict(Listed(), facts) if content else Verdict(FAILED)
             await self.frontier.settle([Settlement(lease, verdict)])
         if ending == "abandoned":
             return {}
@@ -184,6 +190,54 @@ async def test_refused_run_keeps_reliability_of_last_modified() -> None:
     assert set((await site.run(good(), header=START + 3 * DAY)).values()) == {-90}, (
         "the header changed and the content did not"
     )
+
+
+async def test_what_comes_again_in_its_place_is_no_edit_once_known() -> None:
+    """On eight of twelve pages an advertisement changes now and then; the others are edited at times."""
+    site, edits, dates = ManyRuns(), dict[int, list[int]](), Dates()
+    for night in range(40):
+        if night in {20, 26, 33}:
+            edits.setdefault((night * 5) % 12, []).append(night)
+        shown = {}
+        for number, url in enumerate(PAGES):
+            text = "|".join(f"edit of {at}" for at in edits.get(number, []))
+            advertisement = f"|buy {(night + number) // 4}" if number < 8 else ""
+            shown[url] = f"{url}|some|text|{text}{advertisement}|end"
+        dates = await site.run(shown)
+        if night > 20:
+            found = {PAGES.index(url): day for url, day in dates.items() if day is not None}
+            assert found == {number: some[-1] + 1 for number, some in edits.items()}, night
+    assert any("again and again in its place" in said for said in await site.frontier.recall(DATE_NOTES))
+
+
+async def test_places_of_one_page_or_of_large_parts_are_content() -> None:
+    small, large = ManyRuns(), ManyRuns()
+    for night in range(30):
+        edition, day = night // 4, (night // 4 * 4 + 1 if night > 3 else None)
+        dates = await small.run({url: f"{url}|some|text|{edition * (url == PAGES[0])}|end" for url in PAGES})
+        assert dates[PAGES[0]] == day
+        # The menu of the week of five restaurants.
+        dates = await large.run({url: f"{url}|soup {edition * (url in PAGES[:5])}|end" for url in PAGES})
+        assert {dates[url] for url in PAGES[:5]} == {day}
+
+
+@pytest.mark.parametrize(
+    ("again", "anew", "restless"), [(9, 0, False), (10, 9, True), (10, 10, False), (40, 39, True)]
+)
+def test_an_origin_is_restless_if_most_changes_come_again(again: int, anew: int, restless: bool) -> None:
+    before = None
+    for run in range(3):
+        before = lastmod.restless(
+            before,
+            Evidence(
+                SITE, 0, 0, 0, 0, again=again if run == 1 else 0, anew=anew if run == 1 else 0, since=run + 1
+            ),
+        )
+    assert before
+    assert (before.first, before.last) == ((1, 2) if restless else (0, 0))
+    for run in range(lastmod.MOST_RUNS):
+        before = lastmod.restless(before, Evidence(SITE, 0, 0, 0, 0, since=run + 10))
+    assert (len(before.runs), before.last) == (lastmod.MOST_RUNS, 0), "it is forgotten"
 
 
 @pytest.mark.parametrize(

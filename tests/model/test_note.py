@@ -8,7 +8,7 @@ from crawler.model import note
 from crawler.model.external import ExternalCheck
 from crawler.model.note import Note
 from crawler.model.rendering import Inputs, RenderedPage, UsedAnswer
-from crawler.model.survey import SiteHealth, VanishedPage, VanishedPages
+from crawler.model.survey import Restless, SiteHealth, VanishedPage, VanishedPages
 from crawler.model.visit import MissingPage, ScriptedPages
 from crawler.parse.url import Url
 
@@ -30,6 +30,11 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.PUBLISHED_BY, "crawler-1:17", "crawler-1:17"),
     (note.UNRELIABLE, f'{{"{A}":"all of one day"}}', {A: "all of one day"}),
     (note.BUILDS, f'{{"{A}":[[100,200],[900,950]]}}', {A: [(100, 200), (900, 950)]}),
+    (
+        note.RESTLESS,
+        f'{{"{A}":{{"runs":[[100,12,3]],"first":100,"last":100}}}}',
+        {A: Restless(((100, 12, 3),), 100, 100)},
+    ),
     (note.EXTERNAL, "null", None),
     (
         note.EXTERNAL,

@@ -8,9 +8,9 @@ only if this run is published: a refused or abandoned run changes no dates.
 import logging
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from crawler.model.note import BUILDS, DATE_NOTES, STATED_SINCE, UNRELIABLE
+from crawler.model.note import BUILDS, DATE_NOTES, RESTLESS, STATED_SINCE, UNRELIABLE
 from crawler.model.reasons import Source
-from crawler.model.survey import Build, DatesSeen, Doubts, Evidence, NewBlock
+from crawler.model.survey import Build, DatesSeen, Doubts, Evidence, NewBlock, Restless
 from crawler.ports import History, reads
 from crawler.rules import lastmod
 
@@ -27,6 +27,7 @@ async def date(history: History, sources: Sequence[Source]) -> None:
         unreliable_before=await history.recall(UNRELIABLE, "published"),
         builds_before=await history.recall(BUILDS, "published"),
         stated_before=await history.recall(STATED_SINCE, "published"),
+        restless_before=await history.recall(RESTLESS, "published"),
         is_read_anew=await history.read(reads.IsReadAnew()),
     )
     notes = list(site.notes(sources))
@@ -38,6 +39,7 @@ async def date(history: History, sources: Sequence[Source]) -> None:
     await history.remember(UNRELIABLE, site.unreliable)
     await history.remember(BUILDS, site.builds)
     await history.remember(STATED_SINCE, site.stated_since)
+    await history.remember(RESTLESS, site.restless)
     await history.remember(DATE_NOTES, notes)
 
 
@@ -51,6 +53,7 @@ class _SiteDates:
         unreliable_before: Mapping[str, str],
         builds_before: lastmod.BuildWindows,
         stated_before: Mapping[str, tuple[int, int]],
+        restless_before: Mapping[str, Restless],
         is_read_anew: bool,
     ) -> None:
         self._found = found
@@ -76,6 +79,9 @@ class _SiteDates:
             builds_before,
             [build for build in found.headers if build.origin in by_build or self._is_at_once(build)],
         )
+        self.restless = {
+            it.origin: lastmod.restless(restless_before.get(it.origin), it) for it in found.origins
+        }
         self.stated_since = _stated_since(stated_before, found.origins, self.changing)
 
     def _is_at_once(self, build: Build) -> bool:
@@ -90,6 +96,9 @@ class _SiteDates:
             yield from filter(None, map(lastmod.build_note, trusted))
         for origin, why in self.changing.items():
             yield f"content changes on {origin} are not used as dates in this run: {why}"
+        for origin, known in self.restless.items():
+            if known.last:
+                yield f"text on {origin} that changes again and again in its place is not used as dates"
         if Source.SITEMAP in sources:
             for origin, why in self.sitemaps.items():
                 yield f"dates in the sitemap of {origin} are not used: {why}"
@@ -112,6 +121,9 @@ class _SiteDates:
             stale=tuple(origin for origin, counts in self.stated_since.items() if lastmod.is_stale(*counts)),
             noisy=tuple(it.origin for it in origins if it.noisy >= lastmod.LEAST_COMPARED),
             unseen=tuple(it.origin for it in origins if 2 * (it.noisy + shared[it.origin]) > it.known),
+            restless=tuple(
+                (origin, known.first, known.last) for origin, known in self.restless.items() if known.last
+            ),
             blocks=tuple((block.origin, block.new) for some in self._blocks.values() for block in some),
         )
 
