@@ -127,10 +127,45 @@ def stock(asked: Request) -> Reply:
     return Reply(html_page(number_of, f"{number_of}: available.", ["/"]), content=asked.target)
 
 
+def weeks(asked: Request) -> Reply:
+    """An empty calendar by week, spelt as no other one, which reads only names like its own."""
+    if asked.target in POEMS or asked.path == "/":
+        return page(asked.path, [*POEMS, "/plan/kw12-2026"] if asked.path == "/" else ["/"])
+    if not asked.path.startswith("/plan/kw"):
+        return MISSING
+    week, year = map(int, asked.path.removeprefix("/plan/kw").split("-"))
+    near = [divmod(year * 52 + week - 1 + step, 52) for step in (-1, 1)]
+    to = [f"/plan/kw{at + 1}-{of}" for of, at in near]
+    return worthless(f"KW {week} {year}", "Nothing is planned for this week.", [*to, "/"])
+
+
+def numbered(asked: Request) -> Reply:
+    """A server of many by its number, in a folder of its own; all show the same."""
+    server, _, name = asked.path.strip("/").partition("/")
+    if server and not server.removeprefix("node-").isdigit():
+        return MISSING
+    new = f"/node-{number(asked.target, below=10**6)}"
+    if f"/{name}" not in POEMS and name:
+        return MISSING
+    return page(name or "poems", [f"{new}{poem}" for poem in POEMS])
+
+
+def refreshes(asked: Request) -> Reply:
+    """A tree of pages that refresh to one page and link to another one."""
+    if asked.target in POEMS or asked.path == "/":
+        return page(asked.path, [*POEMS, "/wait/1"] if asked.path == "/" else ["/"])
+    at = int(asked.path.removeprefix("/wait/"))
+    head = f'<meta http-equiv="refresh" content="0;url=/wait/{2 * at}">'
+    return Reply(f'<title>Wait</title>{head}<p>One moment</p><a href="/wait/{2 * at + 1}">go on</a>')
+
+
 SITES = (
     Site("diary-days", diary, ("/", *POEMS), "an empty diary by day, in words", endless=True),
     Site("ship-log", log, ("/", *POEMS), "an empty log by day in eight digits, with days of the year", endless=True),
     Site("readings", readings, ("/", *READINGS), "true pages by day in eight digits, one number each"),
+    Site("plan-weeks", weeks, ("/", *POEMS), "an empty calendar by week in a spelling of its own", endless=True),
+    Site("numbered-servers", numbered, ("/", *(f"/node-1{poem}" for poem in POEMS)), "a new number in the first folder of each link", endless=True),
+    Site("refresh-tree", refreshes, ("/", *POEMS), "pages that refresh to one page and link to another", endless=True),
     Site("posted-senders", senders, ("/", "/guests", *WINES), "300 posted links whose sender is greeted and handed on", endless=True),
     Site("silent-members", members, ("/", *MEMBERS), "true pages that say nothing but their name"),
     Site("shop-branches", branches, ("/", *(f"/{kind}-shop" for kind in KINDS), *BRANCHES), "the same with words that come again in their address"),

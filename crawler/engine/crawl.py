@@ -288,8 +288,8 @@ class Crawl:
                 await sink.settled(settlements)
         await self._leader.keep_traps()
         await self._hand_back([item for item in group if isinstance(item, Unvisited)])
-        for site in await self._outages.watch(settlements):
-            interruption = Interruption(StopReason.FAILING, f"every request to {site} fails")
+        for sentence in await self._outages.watch(settlements):
+            interruption = Interruption(StopReason.FAILING, sentence)
             await self.frontier.interrupt(interruption)
             self._stop(interruption)
         self._pool.remove(group)

@@ -105,8 +105,7 @@ class MissingPages:
         )
         for place, pages in sorted(places.items()):
             if pages and place not in asked and len(asked) < MOST_PLACES and self._may_ask(pages[0]):
-                example = min(pages, key=lambda url: (len(url), url))
-                found = await self._answer(tuple(soft_404.nonexistent_at(place, example)), starts, place=True)
+                found = await self._of_place(place, pages, starts)
                 asked[place], news = found is not None, True
                 if found:
                     self._known[place] = found._replace(is_place=True)
@@ -115,6 +114,18 @@ class MissingPages:
             await self.frontier.remember(MISSING, self._known)
             await self.frontier.remember(ASKED_PLACES, asked)
         return await self.frontier.read_again(again)
+
+    async def _of_place(self, place: str, pages: Sequence[Url], starts: Sequence[Url]) -> MissingPage | None:
+        """What a folder shows for pages that do not exist.
+
+        What is asked in the form of its own pages may be one of them, unless two of them lead to one answer.
+        """
+        names, *like_pages = soft_404.nonexistent_at(place, pages)
+        found = await self._answer(names, starts, place=True)
+        for form in like_pages:
+            shown = None if found else await self._answer(form, starts, place=True)
+            found = shown if shown and shown.is_exact else found
+        return found
 
     def _may_ask(self, page: Url) -> bool:
         """A query has a pattern, which ends; the days of a calendar are asked for by `finish.soft_404s`."""

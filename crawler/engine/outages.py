@@ -13,6 +13,8 @@ import anyio
 
 from crawler.engine.course import Course
 from crawler.engine.site import CrawledSite
+from crawler.model.outcome import Failed, Outcome
+from crawler.model.reasons import Cause
 from crawler.model.reply import Response
 from crawler.model.settlement import Settlement
 from crawler.parse.url import Url, origin
@@ -45,8 +47,8 @@ class Outages:
         return list(self._failed)
 
     async def watch(self, settlements: Sequence[Settlement]) -> Sequence[str]:
-        """Looks at the outcomes of pages. Returns the origins that are down."""
-        down, origins = dict[str, None](), self.site.origins
+        """Looks at the outcomes of pages. Returns a sentence for each origin that is down."""
+        down, origins = dict[str, str](), self.site.origins
         for settlement in settlements:
             url = settlement.lease.visit.url
             site = origin(url)
@@ -55,8 +57,8 @@ class Outages:
                 self._breaker.clear(site)
             elif failed:
                 self._failed.update(dict.fromkeys(failed))
-                down[site] = None
-        return list(down)
+                down[site] = f"every request to {site} fails{_because(settlement.verdict.outcome)}"
+        return list(down.values())
 
     def note_down(self) -> None:
         """Another member found a host down: pages that failed here are fetched again, too."""
@@ -82,3 +84,10 @@ class Outages:
         """Does not wait for a page that is being fetched to find out."""
         if self._probe:
             self._probe.cancel()
+
+
+def _because(outcome: Outcome) -> str:
+    """Which firewall it is, and what to do about it."""
+    if isinstance(outcome, Failed) and outcome.cause is Cause.WALL:
+        return f": {outcome.cause.says} ({outcome.detail})"
+    return ""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from crawler.model.reply import Reply, Response
-from crawler.model.trap import DoubtfulPattern
+from crawler.model.trap import DoubtfulPattern, ImpossibleValues
 from crawler.model.visit import Lease, Visit
 from crawler.parse.extract import Extract
 from crawler.parse.url import Url
@@ -27,17 +27,17 @@ class QueryValues:
     judge: Judge
     fetch: Callable[[Url], Awaitable[Reply | None]]
 
-    async def ask(self, patterns: Sequence[DoubtfulPattern]) -> dict[int, str | None]:
-        """What is shown in each pattern for values that do not exist; None if it is not clear."""
+    async def ask(self, patterns: Sequence[DoubtfulPattern]) -> dict[int, ImpossibleValues]:
+        """What is shown in each pattern for values that do not exist."""
         return {pattern.id: await self._shown(pattern) for pattern in patterns}
 
-    async def _shown(self, pattern: DoubtfulPattern) -> str | None:
+    async def _shown(self, pattern: DoubtfulPattern) -> ImpossibleValues:
         answers = list[tuple[str | None, str | None]]()
         for one, other in questions(pattern.pages):
             answers.append((await self._answer(one), await self._answer(other)))
             if shown(pattern.pages, answers) is None:
-                return None
-        return shown(pattern.pages, answers)
+                break
+        return ImpossibleValues(shown(pattern.pages, answers), 2 * len(answers))
 
     async def _answer(self, url: Url) -> str | None:
         """None as well for a page that may stall the parser, or lacks what scripts make of it."""

@@ -31,7 +31,8 @@ CASE WHEN {_ECHOING} IN (SELECT {WORDING} FROM known WHERE run = :run AND versio
     ELSE {WORDING} END
 """
 FOUND: Final = f"""
-SELECT count(*), @least({_distinct(SAID)}, {_distinct("digest")})
+SELECT count(*) + (SELECT coalesce(sum(asked), 0) FROM trap WHERE run = :run),
+    @least({_distinct(SAID)}, {_distinct("digest")})
     + (SELECT coalesce(sum(credit), 0) FROM trap WHERE run = :run)
 FROM known WHERE run = :run AND state = {SETTLED} AND attempts > 0 AND depth < :below
     AND (status IS NOT NULL OR outcome LIKE 'failed:%' OR outcome LIKE 'kept:%')
@@ -74,10 +75,10 @@ class Budget:
             found = self._count(settled)
         return max(0, min(wanted, requests_for(found.contents) - found.requests_at(settled)))
 
-    def may_be_poor(self, settled: int) -> bool:
+    def may_be_poor(self, settled: int, in_flight: int = 0) -> bool:
         """Whether the site may be poor, now that so many URLs are settled. The rows are counted only then."""
         found = self._found or NOTHING
-        if not is_poor(found.requests_at(settled), found.contents):
+        if not is_poor(found.requests_at(settled) + in_flight, found.contents):
             return False
         if not is_poor(found.requests, found.contents):
             found = self._count(settled)

@@ -45,7 +45,7 @@ from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.seed import NO_DATES, Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
 from crawler.model.survey import Doubts, WithContent
-from crawler.model.trap import Trap
+from crawler.model.trap import ImpossibleValues, Trap
 from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.url import Url
 from crawler.ports import Batch, Hosts, Ledger, Queue, Record, Round, Runs, reads
@@ -150,9 +150,9 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         """See `ports.Queue.advance`."""
         return await self._call(self._as_leader(self._rounds.advance), ANY_DEPTH if depth is None else depth)
 
-    async def answer(self, shown: Mapping[int, str | None]) -> None:
+    async def answer(self, found: Mapping[int, ImpossibleValues]) -> None:
         """See `ports.Queue.answer`."""
-        await self._call(self._as_leader(self._values.answer), shown)
+        await self._call(self._as_leader(self._values.answer), found)
 
     async def store_traps(self, traps: Sequence[Trap]) -> None:
         """See `ports.Queue.store_traps`."""

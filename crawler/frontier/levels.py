@@ -18,7 +18,10 @@ from crawler.rules.record import DUPLICATE, HELD, LEASED, LISTED, QUEUED, SETTLE
 
 # The depth that is being visited.
 FRONT: Final = f"SELECT min(depth) FROM visit WHERE state BETWEEN {QUEUED} AND {LEASED}"
-QUEUED_AT: Final = f"SELECT count(*) FROM visit WHERE state = {QUEUED} AND depth = :front"
+DUE_AT: Final = f"""
+SELECT (SELECT count(*) FROM visit WHERE state = {QUEUED} AND depth = :front)
+    + (SELECT count(*) FROM visit WHERE state = {LEASED})
+"""
 HOLD: Final = f"UPDATE visit SET state = {HELD} WHERE state = {QUEUED} AND trap IS NULL AND depth >= :front"
 NEXT: Final = f"""
 SELECT v.id, u.url FROM visit AS v JOIN url AS u ON u.id = v.id
@@ -104,12 +107,12 @@ class Levels:
         does not matter. Only a level that is too large for the budget ends before all of its pages were
         fetched.
         """
-        if self._patterns.level is not None or not self._budget.may_be_poor(settled + IN_FLIGHT):
+        if self._patterns.level is not None or not self._budget.may_be_poor(settled, IN_FLIGHT):
             return ANY_DEPTH
         (front,) = self._db.one(FRONT)
         if front is None:
             return ANY_DEPTH
-        due = self._db.count(QUEUED_AT, {"front": front})
+        due = self._db.count(DUE_AT, {"front": front})
         is_too_large = self._budget.left(due) < due and self._budget.may_be_poor(settled)
         if is_too_large or (front != self._judged and self._budget.is_poor(front)):
             self._db.do(HOLD, {"front": front})

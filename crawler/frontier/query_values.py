@@ -10,7 +10,7 @@ from typing import Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.patterns import BARE, READ, SHOWN
-from crawler.model.trap import DoubtfulPattern, PatternPage
+from crawler.model.trap import DoubtfulPattern, ImpossibleValues, PatternPage
 from crawler.parse.url import Url
 from crawler.rules.record import SETTLED
 from crawler.rules.traps import SAMPLE
@@ -21,7 +21,7 @@ SELECT url, version FROM known WHERE trap = :trap AND run = :run AND state = {SE
 ORDER BY sample, url LIMIT {2 * SAMPLE}
 """
 ANSWER: Final = """
-UPDATE trap SET asked = true, missing = r.missing FROM @rows(id, missing) WHERE trap.id = r.id
+UPDATE trap SET missing = r.missing, asked = r.asked FROM @rows(id, missing, asked) WHERE trap.id = r.id
 """
 MISSING: Final = "SELECT asked, missing, pattern FROM trap WHERE id = :trap"
 
@@ -55,14 +55,14 @@ class ValueTable:
 
     def doubts(self, trap: int) -> DoubtfulPattern | None:
         """The pattern, if the site was not asked yet what it shows for impossible values."""
-        if self._db.one(MISSING, {"trap": trap})[0]:
+        if self._db.one(MISSING, {"trap": trap})[0] is not None:
             return None
         pages = self._db.all(PAGES, {"trap": trap, "run": self._db.run})
         return DoubtfulPattern(trap, [PatternPage(Url(url), content) for url, content in pages])
 
-    def answer(self, shown: Mapping[int, str | None]) -> None:
+    def answer(self, found: Mapping[int, ImpossibleValues]) -> None:
         """See `ports.Queue.answer`."""
-        self._db.do_rows(ANSWER, ("id", "missing"), list(shown.items()))
+        self._db.do_rows(ANSWER, ("id", "missing", "asked"), [(trap, *told) for trap, told in found.items()])
 
     def count_true(self, trap: int, since: int, found: int) -> int:
         """The true pages that a sample brought, where `found` contents were new without their addresses."""

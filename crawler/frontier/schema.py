@@ -148,7 +148,7 @@ CREATE TABLE trap (                              -- patterns of URLs that may be
     longest integer NOT NULL DEFAULT 0,          -- length of its longest URL, in characters
     longest_before integer NOT NULL DEFAULT 0,   -- the same before the last round
     rounds_growing integer NOT NULL DEFAULT 0,   -- consecutive rounds in which that length grew
-    asked boolean NOT NULL DEFAULT false,        -- what its impossible values show
+    asked integer,                               -- requests made to learn what impossible values show
     missing @text,                               -- the answer, where it tells (`query_values`)
     credit integer NOT NULL DEFAULT 0,           -- pages that count though they repeat others
     UNIQUE (run, pattern, named)

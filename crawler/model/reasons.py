@@ -72,7 +72,7 @@ class Cause(Reason):
     CLIENT_ERROR = "client-error", "other client error (4xx)"
     SERVER_ERROR = "server-error", "server error (5xx)"
     RATE_LIMITED = "rate-limited", "rate limited (429, Retry-After) too often or for too long"
-    WALL = "wall", "a firewall answered instead of the site: let it allow this user agent, or send a header"
+    WALL = "wall", "a firewall answered: let it allow this user agent, or send a secret header with -H"
     STATUS = "status", "unexpected HTTP status"
     REDIRECT = "redirect", "redirect without a valid target"
     REDIRECT_LOOP = "redirect-loop", "redirect loop"

@@ -52,3 +52,10 @@ class DoubtfulPattern(NamedTuple):
 
     id: int
     pages: Sequence[PatternPage]
+
+
+class ImpossibleValues(NamedTuple):
+    """What a pattern shows for values that do not exist."""
+
+    shown: str | None  # `rules.impossible_values.shown`
+    requests: int  # made to ask

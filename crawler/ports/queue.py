@@ -9,7 +9,7 @@ from msgspec import Struct
 from crawler.model.run import Interruption
 from crawler.model.seed import NO_DATES, Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
-from crawler.model.trap import DoubtfulPattern, Trap
+from crawler.model.trap import DoubtfulPattern, ImpossibleValues, Trap
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports.reads import Reads
@@ -124,8 +124,8 @@ class Queue(Pacer, Reads, Protocol):
         """
         ...
 
-    async def answer(self, shown: Mapping[int, str | None]) -> None:
-        """Stores what doubtful patterns, by id, show for impossible values; None if that is not clear."""
+    async def answer(self, found: Mapping[int, ImpossibleValues]) -> None:
+        """Stores what doubtful patterns, by id, show for impossible values."""
         ...
 
     async def store_traps(self, traps: Sequence[Trap]) -> None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from crawler.parse import url as urls
 from crawler.parse.late import late
 from crawler.parse.url import Url
-from crawler.rules.soft_404 import nonexistent_name
+from crawler.rules.soft_404 import nonexistent_name, with_large_numbers
 
 EXAMPLES: Final = 5  # pages of each kind, spread over the site, with which it is asked
 MOST_TOKENS: Final = 60  # of an address that is compared
@@ -56,15 +56,16 @@ class Pair(NamedTuple):
 
     @property
     def questions(self) -> Iterator[Url]:
-        """The address with nonsense in place of the part; in a path, with the part again and again.
-
-        What is repeated is known to the site, as the code of a language is.
+        """The address with nonsense in place of the part, or of its numbers; in a path, with the part again
+        and again: what is repeated is known to the site, as the code of a language is.
         """
         before, name, after = _PART.match(self.part).groups()  # type: ignore[union-attr]
         word = nonexistent_name(self.url)
         if before[:1] in {"?", "&"} or ("?" in self.before and self.before[-1] in "?&"):
             word = f"{word}=1"
         yield Url(f"{self.before}{before}{word if name else before}{after}{self.after}")
+        if (numbered := with_large_numbers(name)) != name:
+            yield Url(f"{self.before}{before}{numbered}{after}{self.after}")
         if "?" not in self.before + self.part and (before or after) and not self.is_replaced:
             yield Url(f"{self.before}{REPEATED * self.part}{self.after}")
 

@@ -42,13 +42,29 @@ def doubtful_place(url: Url, title: str | None) -> tuple[str, str]:
     return calendar or (f"{path}?" if mark else f"{folder}/"), " ".join(words)
 
 
-def nonexistent_at(place: str, example: Url) -> Iterator[Url]:
-    """Nonexistent pages of a folder or path, like one that is there."""
-    names = _names(urls.origin(example), MOST_ASKED)
+def nonexistent_at(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
+    """Nonexistent pages of a folder: names, or numbers where it has these; then what is like its pages.
+
+    Some sites read only names like theirs: with numbers, or with the year of a calendar of any spelling.
+    """
+    first, *_, last = sorted((*pages, pages[0]), key=lambda url: (len(url), url))
+    names = _names(urls.origin(first), MOST_ASKED)
     numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
-    is_number = example.removeprefix(place).isdigit()
-    for name, number in zip(names, numbers, strict=True):
-        yield Url(f"{place}{number if is_number else name}")
+    one, other = first.removeprefix(place), last.removeprefix(place)
+    like = [(one, other)[at % 2] for at in range(MOST_ASKED)]
+    yield [Url(f"{place}{name}") for name in (numbers if one.isdigit() else names)]
+    forms = [
+        [with_large_numbers(name, number) for name, number in zip(like, numbers, strict=True)],
+        [_YEAR.sub(str(2_400 + 61 * at), name) for at, name in enumerate(like)],
+    ]
+    for form in forms:
+        if not one.isdigit() and one not in form and other not in form:
+            yield [Url(f"{place}{name}") for name in form]
+
+
+def with_large_numbers(name: str, number: str = NUMBERS[0]) -> str:
+    """A name with numbers that it cannot have."""
+    return re.sub(r"\d+", number, name)
 
 
 def impossible_value(page: Url, value: str, which: int) -> str:

@@ -8,11 +8,13 @@ import pytest
 import respx
 
 from crawler.app.job import open_job
+from crawler.engine.crawl import Ending
 from crawler.errors import StartForbidden, StartUnreachable
 from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
 from crawler.parse.url import Url
 from crawler.ports import reads
+from crawler.rules.circuit_breaker import MIN_FAILURES
 from tests.engine.test_crawl import settings
 from tests.engine.test_respx import SITE, crawl, page, web  # noqa: F401 - a fixture
 from tests.rules.test_walls import ANUBIS, IMPERVA
@@ -74,6 +76,26 @@ async def test_a_first_crawl_lists_none_of_them_and_names_the_firewall(
         assert record is not None
         assert record.outcome == Failed(Cause.WALL, "Anubis (/.within.website/), status 200")
         assert record.facts is None
+
+
+async def test_a_firewall_in_mid_crawl_is_named_with_its_cures(
+    web: respx.MockRouter,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/robots.txt":
+            return httpx.Response(404)
+        if request.url.path == "/" and len(web.calls) < MIN_FAILURES:
+            return httpx.Response(200, html=page(*(f"/q{n}" for n in range(2 * MIN_FAILURES))))
+        return httpx.Response(403, headers={"cf-mitigated": "challenge"})
+
+    web.get(url__startswith=SITE).mock(side_effect=answer)
+    async with open_job(settings(SITE, tmp_path, transport="httpx")) as job:
+        assert await job.crawl() is Ending.FAILING
+        told = job.stats.stopping or ""
+    assert told.startswith(f"every request to {SITE} fails: a firewall answered")
+    assert "allow this user agent" in told
+    assert "-H (Cloudflare" in told
 
 
 async def test_a_start_page_behind_a_firewall_ends_the_crawl(web: respx.MockRouter, tmp_path: Path) -> None:  # noqa: F811

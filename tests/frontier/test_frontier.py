@@ -28,7 +28,7 @@ from crawler.model.seed import Seed, SeedCopy, SeedSettlement
 from crawler.model.serialise import moment
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
 from crawler.model.survey import Doubts, PagesOfKind, SameContent, WithContent
-from crawler.model.trap import Trap
+from crawler.model.trap import ImpossibleValues, Trap
 from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.url import Url, origin, target
 from crawler.ports import Frontier, Round, reads
@@ -1148,7 +1148,8 @@ async def advance(bench: Bench, shown: str | None = None) -> Round:
     while (answer := await bench.frontier.advance()).doubtful:
         assert not answer.released
         assert SAMPLE <= len(answer.doubtful[0].pages) <= 2 * SAMPLE
-        await bench.frontier.answer({pattern.id: shown for pattern in answer.doubtful})
+        told = {pattern.id: ImpossibleValues(shown, 2) for pattern in answer.doubtful}
+        await bench.frontier.answer(told)
     return answer
 
 

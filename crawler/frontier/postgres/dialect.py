@@ -15,7 +15,7 @@ _BY_TYPE: Final = {
     "bigint": "target id token host via trap sample dated_lastmod dated_header dated_stated at",
     "double precision": "settled due until checked ease failing first_visit last_visit",
     "integer": "state depth hops kind attempts deaths named place round facts_run was_hops "
-    "failing_run rank visited visits changes",
+    "failing_run rank visited visits changes asked",
     "text": "url outcome detail links name read code origin base sorting mark "
     "published_content dated_content text landmark version missing",
     "uuid": "fp",
