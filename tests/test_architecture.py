@@ -34,16 +34,16 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4129,
+    "parse": 4140,
     "model": 2005,
     "errors": 200,
     "settings": 1709,
     "ports": 1054,
     "report": 3998,
-    "rules": 4389,
+    "rules": 4390,
     "fetch": 4195,
     "frontier": 8802,
-    "sitemap": 5010,
+    "sitemap": 5015,
     "engine": 3408,
     "workers": 1450,
     "app": 5825,

@@ -16,9 +16,7 @@ from msgspec.structs import replace
 
 from crawler.app.compose import access_of, open_fetcher
 from crawler.app.delivery import deliver
-from crawler.app.external import check_links
 from crawler.app.features import writing
-from crawler.app.image_check import check_images
 from crawler.app.link_texts import read_link_texts
 from crawler.app.own_folder import own_folder_of
 from crawler.app.pages import OutcomeStream, Page, pages_of
@@ -28,7 +26,6 @@ from crawler.app.publication import doubts_of, final_start, in_published_order, 
 from crawler.app.robots_line import ask_published
 from crawler.app.site_health import MOST_VANISHED, Stop, VanishedCheck, ask_again, asking
 from crawler.app.state import AWAY, is_database, new_file, opened, remove_files
-from crawler.app.submission import Submitted, submit
 from crawler.engine.crawl import Crawl, Ending
 from crawler.engine.robots import Access
 from crawler.errors import (
@@ -44,7 +41,6 @@ from crawler.errors import (
     worded,
 )
 from crawler.fetch.routes import Transport
-from crawler.model.external import ExternalCheck
 from crawler.model.facts import Entry
 from crawler.model.note import HEALTH, PUBLISHED_BY, ROBOTS_LINE, VANISHED, WRITER
 from crawler.model.phases import Phase
@@ -71,6 +67,9 @@ from crawler.sitemap.publish.published import Published
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from crawler.app.submission import Submitted
+    from crawler.model.external import ExternalCheck
+
 OF_THE_RUN: Final = frozenset(
     {Exit.OK, Exit.UNREACHABLE, Exit.ROBOTS, Exit.GUARD, Exit.PARTIAL, Exit.FINDINGS}
 )
@@ -90,7 +89,7 @@ class Job:
     sinks: list[Sink] = field(default_factory=list)
     ending: Ending | None = None
     doubts: SiteDoubts = field(default_factory=SiteDoubts)
-    submitted: Submitted | None = None
+    submitted: "Submitted | None" = None
     _crawl: Crawl | None = None
     _stopped: Stop = field(default_factory=Stop)
     _refused: str | None = None
@@ -312,17 +311,19 @@ class Job:
         """
         return await deliver(self.frontier, self.settings.output, published)
 
-    async def submit(self) -> Submitted:
+    async def submit(self) -> "Submitted":
         """Tells search engines which pages changed since the last submission. The run must be published.
 
         Raises `ConfigError`, `NotSubmitted`, `FrontierError`.
         """
+        from crawler.app.submission import submit  # noqa: PLC0415 - few crawls submit
+
         self._check_crawled()
         base = await self._published_base()
         self.submitted = await submit(self.frontier, self.settings, base, on_counted=self._is_submitting)
         return self.submitted
 
-    def _is_submitting(self, submitted: Submitted) -> None:
+    def _is_submitting(self, submitted: "Submitted") -> None:
         self.submitted = submitted  # also of use if it fails half-way
 
     async def _writer(self) -> str:
@@ -330,7 +331,7 @@ class Job:
             return ""
         return await self.frontier.amend(WRITER, lambda known: known or token_hex(8))
 
-    async def check_links(self) -> ExternalCheck | None:
+    async def check_links(self) -> "ExternalCheck | None":
         """Asks the URLs on other sites, and images, whether they answer. Best called after `publish`.
 
         None if the settings do not ask for it, or too little of the site is known. Raises `FrontierError`.
@@ -338,6 +339,9 @@ class Job:
         is_limited = self.stop_reason is StopReason.MAX_PAGES
         if not self.settings.external.check_external or not (self.ending is Ending.COMPLETE or is_limited):
             return None
+        from crawler.app.external import check_links  # noqa: PLC0415 - few crawls check them
+        from crawler.app.image_check import check_images  # noqa: PLC0415 - as above
+
         run, left = self.run.number, self._time_left()
         checked = await check_links(self.frontier, self.settings, run, left)
         await check_images(self.frontier, self.settings, self._access(), run, left)

@@ -32,16 +32,16 @@ _AFTER: Final = b"/?&=_+%#-\"')]>"
 _WORD_CODES: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyz")
 _SCHEMES: Final = (b"https", b"http")
 
-_NAME: Final = re.compile(r"[^\W_]+")
+_NAME: Final = late(r"[^\W_]+")
 _LAST_NUMBER: Final = late(r"(\d{1,9})([^\d/]*/?)$")  # in the last segment
-_DIGITS: Final = re.compile(rb"\d+")
-_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_DIGITS: Final = late(rb"\d+")
+_LETTERS: Final = late(r"[^\W\d_]+")
 _MONTHS: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
     "november", "december",
 )  # fmt: skip
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_DIGIT: Final = re.compile(r"\d")
+_DIGIT: Final = late(r"\d")
 _ESCAPED: Final = late(rb"%([0-9A-Fa-f]{2})")
 _YEAR: Final = r"(?P<year>(?:1[5-9]|2\d)\d\d)"
 _NAMES: Final = "|".join(name[:3] for name in _MONTHS)

@@ -32,7 +32,7 @@ _OWN_CODES: Final[dict[str, dict[str, bytes | None]]] = {
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 WHITESPACE_BYTES: Final = b"\t\n\x0c\r "
 _XML: Final = late(rb"""<\?xml[\t\n\x0c\r ][^>]*?encoding[\t\n\r ]*=[\t\n\r ]*["']([A-Za-z0-9._:-]+)["']""")
-_CHARSET: Final = re.compile(rb"charset", re.IGNORECASE)
+_CHARSET: Final = late(rb"charset", re.IGNORECASE)
 
 ASCII, ROMAN, JIS0208 = b"\x1b(B", b"\x1b(J", b"\x1b$B"
 """The states, each as the escape sequence that begins it."""
@@ -139,7 +139,7 @@ _PLAIN_TAG: Final = late(
     rb"</?[A-Za-z][A-Za-z0-9]*+(?:[\t\n\x0c\r ]++[A-Za-z][\w:-]*+"
     rb"(?:=(?:\"[^\"]*+\"|'[^']*+'|[\w.:-]++))?+)*+[\t\n\x0c\r ]*+/?>"
 )
-_META: Final = re.compile(rb"<meta[\t\n\x0c\r /]", re.IGNORECASE)
+_META: Final = late(rb"<meta[\t\n\x0c\r /]", re.IGNORECASE)
 
 
 def _prescan(head: bytes) -> str | None:

@@ -6,7 +6,6 @@ those of HTML and takes linear time, as the document is untrusted. Pure.
 
 import re
 from collections.abc import Iterator
-from html import unescape
 from typing import Final
 
 from crawler.parse.late import late
@@ -30,6 +29,8 @@ def is_feed(body: bytes) -> bool:
 
 def links(body: bytes) -> Iterator[str]:
     """The URL of each item, as written: of its first link to a page, else of a guid that is a link."""
+    from html import unescape  # noqa: PLC0415 - has all entities of HTML, and few sites have feeds
+
     for item in _ITEM.split(body.decode("utf-8", "replace"))[1:]:
         guid = ""
         for name, written, text in _LINK.findall(item):

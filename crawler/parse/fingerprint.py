@@ -28,6 +28,7 @@ from crawler.parse import volatile_text
 from crawler.parse.echo import MARK, Echo
 from crawler.parse.extract import BYTES as BYTES  # noqa: PLC0414 - part of the names here, too
 from crawler.parse.extract import WORDING_DIGITS
+from crawler.parse.late import late
 
 SILENT: Final = frozenset(
     {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "datalist"}
@@ -54,10 +55,10 @@ _EXCLUDED_OR_MAIN: Final = f":is(:not({_PLAIN}):is(main,{','.join(sorted(SILENT 
 _SEPARATOR: Final = volatile_text.NODE.decode()
 _BLANKS: Final = (b"\t", b"\x0b", b"\x0c", b"\r", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
 # They mark the column by which a list is sorted.
-_ARROWS: Final = re.compile("[\u2190-\u21ff\u25a0-\u25ff\u2b00-\u2bff]")
+_ARROWS: Final = late("[\u2190-\u21ff\u25a0-\u25ff\u2b00-\u2bff]")
 _DOUBLE: Final = re.compile(rb"  +")
 _WIDE_BLANKS: Final = tuple(
-    (lead, re.compile(lead + rest))
+    (lead, late(lead + rest))
     for lead, rest in (
         (b"\xc2", rb"[\x85\xa0]"),
         (b"\xe1", rb"\x9a\x80"),

@@ -10,14 +10,16 @@ from typing import Final
 
 from msgspec import Struct
 
+from crawler.parse.late import late
+
 LINKS: Final = 1_000  # read from the Link fields of one response
 LONGEST_FIELD_READ: Final = 65_536  # characters of a field that are read
 
 _WORD: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _ESSENCE: Final = re.compile(rf"[\t\n\r ]*({_WORD})/({_WORD})[\t\n\r ]*(?:;|\Z)")
-_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)("?)', re.DOTALL)
-_LINK: Final = re.compile(r"<([^<>]*)>")
-_PARAM: Final = re.compile(rf"\s*;\s*({_WORD})\s*(?:=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;,\"]*)))?", re.DOTALL)
+_QUOTED: Final = late(r'"((?:[^"\\]|\\.)*)("?)', re.DOTALL)
+_LINK: Final = late(r"<([^<>]*)>")
+_PARAM: Final = late(rf"\s*;\s*({_WORD})\s*(?:=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;,\"]*)))?", re.DOTALL)
 
 
 @lru_cache(64)  # a site sends few different values

@@ -14,6 +14,7 @@ import ada_url
 
 if TYPE_CHECKING:
     from crawler.parse.publish_base import PublishBase
+from crawler.parse.late import late
 from crawler.parse.url import (
     LONGEST_CACHED_LINK,
     PATH_LINES,
@@ -35,7 +36,7 @@ NOWHERE: Final = Url("")  # in caches, for a link that is no http(s) URL
 _ROOTED: Final = ("/", "http://", "https://")
 # Links that may depend on the page and not only on its folder: an empty path, a query, and `http:` without
 # slashes.
-_PAGES_OWN: Final = re.compile(r"[?#\x00-\x20]|[^/?#]*[\t\n\r]|https?:(?!//)|$", re.IGNORECASE)
+_PAGES_OWN: Final = late(r"[?#\x00-\x20]|[^/?#]*[\t\n\r]|https?:(?!//)|$", re.IGNORECASE)
 
 # Escapes, and characters that RFC 3986 (and so sitemaps.org) escapes and the URL Standard does not.
 _RESPELLED = re.compile(r"%[0-9A-Fa-f]{2}|[%|^\\`{}[\]]")
@@ -52,9 +53,9 @@ TRACKING = frozenset({
 # Session ids: unambiguous names, and ambiguous ones, which count only if the value looks like a session id.
 SESSIONS = frozenset({"phpsessid", "jsessionid", "oscsid", "zenid", "cftoken"})
 MAYBE_SESSIONS = frozenset({"sid", "sess", "session", "sessid", "sessionid", "session_id", "cfid"})
-SESSION_VALUE = re.compile(r"(?=[^&]*\d)(?=[^&]*[A-Za-z])[\w.~-]{8,}|\w{16,}", re.ASCII)
-FORUM_SESSION = re.compile(r"s=[0-9a-f]{32}", re.IGNORECASE)
-PATH_SESSION = re.compile(r";(jsessionid|phpsessid|sessionid|session_id|sid)=[^/?;]*", re.IGNORECASE)
+SESSION_VALUE = late(r"(?=[^&]*\d)(?=[^&]*[A-Za-z])[\w.~-]{8,}|\w{16,}", re.ASCII)
+FORUM_SESSION = late(r"s=[0-9a-f]{32}", re.IGNORECASE)
+PATH_SESSION = late(r";(jsessionid|phpsessid|sessionid|session_id|sid)=[^/?;]*", re.IGNORECASE)
 
 
 class Normaliser:

@@ -3,9 +3,11 @@
 import re
 from typing import Final
 
+from crawler.parse.late import late
+
 ASCII_WHITESPACE: Final = "\t\n\x0c\r "
-_REFRESH: Final = re.compile(r"(\d*)([\d.]*)", re.ASCII)
-_REFRESH_URL: Final = re.compile(r"[uU][rR][lL][\t\n\x0c\r ]*=[\t\n\x0c\r ]*")
+_REFRESH: Final = late(r"(\d*)([\d.]*)", re.ASCII)
+_REFRESH_URL: Final = late(r"[uU][rR][lL][\t\n\x0c\r ]*=[\t\n\x0c\r ]*")
 
 
 def parse_refresh(content: str) -> tuple[float, str] | None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 from msgspec import Struct
@@ -58,6 +57,8 @@ def _moment(text: str) -> datetime | None:
     text = text.strip()
     if len(text) > LONGEST_DATE:
         return None
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - takes long to import, and few pages say it
+
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             at = read(text)

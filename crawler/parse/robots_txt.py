@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from crawler.parse.late import late
 from crawler.parse.robots_index import END, Rule, RuleIndex, TooMuchWork
 
 LIMIT: Final = 500 * 1024
@@ -32,9 +33,9 @@ _NAMES: Final = {
     }.items()
     for spelling in spellings
 }
-_BOM: Final = re.compile(rb"\xef(?:\xbb\xbf?)?")  # also a truncated one
-_TOKEN: Final = re.compile(rb"\*(?!\S)|[A-Za-z_-]*")
-_SECONDS: Final = re.compile(rb"[0-9]{1,12}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}")
+_BOM: Final = late(rb"\xef(?:\xbb\xbf?)?")  # also a truncated one
+_TOKEN: Final = late(rb"\*(?!\S)|[A-Za-z_-]*")
+_SECONDS: Final = late(rb"[0-9]{1,12}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}")
 
 # What changes in the normal form: escapes, and octets that must be escaped (RFC 3986 3.3, 3.4). `*` and `$`
 # are among these, as in a rule the unescaped signs are wildcards (2.2.3).

@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 from crawler.parse.late import late
 from crawler.parse.refresh import ASCII_WHITESPACE
 
-_SKIP: Final = re.compile(r"[\t\n\x0c\r ,]*")
-_URL: Final = re.compile(r"[^\t\n\x0c\r ]*")
+_SKIP: Final = late(r"[\t\n\x0c\r ,]*")
+_URL: Final = late(r"[^\t\n\x0c\r ]*")
 # At most one descriptor without parentheses, and the comma after it: what nearly every candidate has.
 _PLAIN: Final = late(r"[\t\n\x0c\r ]*+([^\t\n\x0c\r ,()]*+)[\t\n\x0c\r ]*+(?:,|\Z)")
-_WHOLE: Final = re.compile(r"\d+[wh]", re.ASCII)
+_WHOLE: Final = late(r"\d+[wh]", re.ASCII)
 _DENSITY: Final = late(r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?x", re.ASCII)
 LONGEST_DESCRIPTOR: Final = 100  # characters of a descriptor that may be valid
 

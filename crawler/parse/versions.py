@@ -14,6 +14,7 @@ from crawler.parse import echo
 from crawler.parse import fingerprint as content
 from crawler.parse import url as urls
 from crawler.parse.extract import Extract
+from crawler.parse.late import late
 from crawler.parse.refresh import ASCII_WHITESPACE
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_ECHOES: Final = 2_000  # links of one page that are compared with its address
 
-_HOST: Final = re.compile(r"(?:https?:)?//(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
+_HOST: Final = late(r"(?:https?:)?//(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
 
 
 def versioned(

@@ -56,7 +56,7 @@ _COUNTING: Final = _noise(rf"(?:\b{_COUNTED}|\b{_MADE}\b.{{0,40}}?)\s?[:=]? #|# 
 # Signs that a rule may match, searched in the folded text: in lower case, with 0 for every digit.
 _FOLD: Final = bytes(ord("0") if 0x30 <= code <= 0x39 else code for code in range(256)).lower()
 _ZERO, _BLANK = b"0 "
-_BARE: Final = re.compile(rb"0(?:[0.,']{0,20}0)?[km]?")  # a number that stands alone
+_BARE: Final = late(rb"0(?:[0.,']{0,20}0)?[km]?")  # a number that stands alone
 _LONG: Final = re.compile(rb" [^ ]{%d,}" % LONG_WORD)
 _CLOCKS: Final = b"0:00:00"
 _LATELY: Final = (b" ago", b"just now")

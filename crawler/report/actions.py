@@ -4,13 +4,13 @@ An action is merged over all items that it mends: a link in the template, a page
 that holds most of the failing URLs. Pure.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from crawler.parse.late import late
 from crawler.report.advice import ADVICE
 from crawler.report.catalogue import GROUPED, Code, Severity
 from crawler.report.formatting import PLACES, counted, said_words
@@ -23,7 +23,7 @@ FEWEST: Final = 3  # and at least so many of its URLs, is an action of its own,
 COMMON: Final = 10  # or a link on so many pages
 NEARLY_ALL: Final = 0.8  # of a finding: what is left needs no action of its own
 SEVERITIES: Final = tuple(Severity)
-_SENTENCE: Final = re.compile(r"(?<=\.) (?=[A-Z])")
+_SENTENCE: Final = late(r"(?<=\.) (?=[A-Z])")
 
 
 class Action(Struct, frozen=True):

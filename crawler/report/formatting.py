@@ -9,12 +9,13 @@ from typing import Final
 
 from crawler.model.outcome import says
 from crawler.model.run import Wait
+from crawler.parse.late import late
 from crawler.parse.url import origin
 from crawler.report.printable import printable
 
 LONGEST_ORIGIN: Final = 60  # characters
 SIZES: Final = ("kB", "MB", "GB", "TB")
-_ESCAPES: Final = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")  # of bytes beyond ASCII
+_ESCAPES: Final = late(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")  # of bytes beyond ASCII
 DURATIONS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 PLACES: Final = {

@@ -16,6 +16,7 @@ from crawler.model.facts import Facts
 from crawler.model.reasons import Source
 from crawler.parse import fingerprint
 from crawler.parse import url as urls
+from crawler.parse.late import late
 from crawler.rules.duplicates import names_folder, stem
 from crawler.rules.spellings import sessions, without_extension
 from crawler.rules.traps import calendar_of
@@ -25,7 +26,7 @@ FINGERPRINTED_SHARE: Final = 8
 _JOINING: Final = frozenset("?;+,")
 SHORT_WORD: Final = 3  # characters
 _SEPARATORS: Final = re.compile(r"[\W_]")
-_BUT_DOTS: Final = re.compile(r"[^\w.]|_")
+_BUT_DOTS: Final = late(r"[^\w.]|_")
 
 
 def suffices(url: str, body: bytes, facts: Facts, prior: Facts | None, sources: Sequence[Source]) -> bool:

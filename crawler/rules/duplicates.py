@@ -16,7 +16,7 @@ from crawler.rules.traps import PARAMETERS, calendar_of
 
 KNOWN_SORT_ORDER: Final = ""  # in place of the names of parameters that are known to be sort orders
 _INDEX: Final = re.compile(r"(?:index|default)\.[^/]*", re.IGNORECASE)
-_SEPARATORS: Final = re.compile(r"[&;]")
+_SEPARATORS: Final = late(r"[&;]")
 _AUTOINDEX: Final = late(r"C=[NMSD][&;]O=[AD]")  # Apache mod_autoindex, nginx fancyindex
 
 

@@ -4,12 +4,12 @@ A crawl with a login must not follow a logout link: afterwards it would get only
 visitors.
 """
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 from urllib.parse import unquote_plus
 
+from crawler.parse.late import late
 from crawler.parse.url import target
 
 _OUT: Final = frozenset({
@@ -19,7 +19,7 @@ _OUT: Final = frozenset({
 _IN: Final = frozenset({"login", "logon", "signin", "anmelden", "connexion", "sso"})
 _SESSION: Final = frozenset({"session", "sessions", "usersession", "usersessions"})
 _ENDED: Final = frozenset({"destroy", "delete", "end", "close"})
-_WORD: Final = re.compile(r"[a-z]+")  # what is left of `log-out.php`, once - and _ are gone
+_WORD: Final = late(r"[a-z]+")  # what is left of `log-out.php`, once - and _ are gone
 # As in `Special:UserLogout`.
 _BEFORE: Final = ("user", "admin", "do", "account", "member", "customer", "wp", "auth", "j")
 _LONGEST: Final = 60  # characters of a path segment, parameter name or value that is compared

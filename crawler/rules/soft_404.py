@@ -22,7 +22,7 @@ CENTURIES: Final = 400  # years after which the calendar is the same
 YEARS: Final = ("2961", "2983")  # in place of a year: nothing is planned for so long
 _YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d)?(?!\d)|$)")
 _LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
-_NUMBER: Final = re.compile(r"-?\d+")
+_NUMBER: Final = late(r"-?\d+")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
 

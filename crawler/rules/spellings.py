@@ -19,7 +19,7 @@ _PAGES: Final = r"(?:html?|xhtml|shtml|php\d?|aspx?|jspx?|cfm|cgi|pl)"
 _DOCUMENT: Final = late(rf"(?:index|default|home)(?:\.{_PAGES})?|(?:index|default)\..*")
 _EXTENSION: Final = late(rf"(?<=.)\.{_PAGES}$")
 _INFO: Final = late(rf"(.*?[^/]\.{_PAGES})/.")  # a page, and more of the path behind it
-_PATH_PARAMETER: Final = re.compile(r";[^/]*")
+_PATH_PARAMETER: Final = late(r";[^/]*")
 _SESSION: Final = re.compile(r"(?:\(?s|sid|sess|session|session_?id)?[-_=(]*([0-9a-z]+(?:-[0-9a-z]+)*)\)*")
 _TURNS: Final = re.compile(r"(?<=[0-9])(?=[a-z])|(?<=[a-z])(?=[0-9])")
 MOST_PARAMETERS: Final = 8  # of which one may be ignored

@@ -59,8 +59,8 @@ _DATE_PATH: Final = re.compile(
 _CALENDAR_PATH: Final = re.compile(
     r"/(?:(?:(?>[^/?]*?(?:calend|kalend|agenda))[^/?]*+|cal)/[^?]*\d|cal[_-]\d)", re.IGNORECASE
 )
-_NUMBER: Final = re.compile(r"\d+")
-_COUNT: Final = re.compile(r"-?\d")  # or an offset, as in month=-3
+_NUMBER: Final = late(r"\d+")
+_COUNT: Final = late(r"-?\d")  # or an offset, as in month=-3
 _DATE_VALUE: Final = late(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
 _DATE_IN_QUERY: Final = late(rf"=({_DATE_VALUE.pattern}|{_YEAR})(?=&|$)")
 _DATE_NAMES: Final = frozenset({"year", "month", "day", "week", "date", "yr", "mon", "yyyy", "mm", "dd"})

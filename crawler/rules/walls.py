@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from crawler.model.reply import Headers
 from crawler.parse import headers as fields
 from crawler.parse.elements import Elements, elements
+from crawler.parse.late import late
 
 LONGEST: Final = 65_536  # bytes of a page that may be such an answer
 MOST_TEXT: Final = 2_000  # characters of its text
@@ -114,7 +115,7 @@ _NAMES: Final = frozenset(field.name for field in FIELDS if not field.statuses)
 _NAMES_REFUSING: Final = frozenset(field.name for field in FIELDS)
 _REFUSING: Final = frozenset().union(*(field.statuses for field in FIELDS))
 _HINTS: Final = frozenset(mark.text or mark.shown.encode() for mark in PAGES)
-_SCRIPT: Final = re.compile(rb"<script", re.IGNORECASE)
+_SCRIPT: Final = late(rb"<script", re.IGNORECASE)
 _IN_SCRIPTS: Final = tuple(_HINTS & {mark.code for mark in PAGES})
 _DOTTED: Final = tuple(hint for hint in _HINTS if hint.startswith(b"/."))
 _ANYWHERE: Final = tuple(_HINTS - {*_IN_SCRIPTS, *_DOTTED})

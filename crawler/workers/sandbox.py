@@ -56,7 +56,7 @@ class Sandbox:
         `command` starts a child, `deadline` is in seconds of CPU time. Both are for tests.
         """
         self._reading = reading
-        self._command = command or python("crawler.workers.sandbox_child:serve", PARSER_MEMORY)
+        self._command = command or python("crawler.workers.sandbox_entry:serve", PARSER_MEMORY)
         self._deadline, self._stuck = deadline, 0
         self._free: list[Child] = []
         self._places = anyio.CapacityLimiter(children)

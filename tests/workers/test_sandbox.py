@@ -219,7 +219,7 @@ async def test_child_is_killed_on_cancellation(tmp_path: Path) -> None:
 
 async def test_out_of_memory_in_parser_fails_the_page() -> None:
     page = PageSource(b"<p>text" * 1_000_000, URL)
-    async with Sandbox(python("crawler.workers.sandbox_child:serve", memory=128 << 20)).running() as apart:
+    async with Sandbox(python("crawler.workers.sandbox_entry:serve", memory=128 << 20)).running() as apart:
         said = await apart.read(page)
     assert isinstance(said, Broken)
     assert said.cause is Cause.CRASHED or said.detail.startswith("the parser failed")

@@ -6,7 +6,6 @@ any sitemap; `xml` passes the elements on.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final
 
 from crawler.sitemap.validate import values
@@ -68,6 +67,8 @@ class FeedCheck:
 
 def _check_date(text: str, now: datetime) -> list[values.Fault]:
     """Checks a date of RSS, in the form of e-mail (RFC 822)."""
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - takes long to import, and few sitemaps are feeds
+
     try:
         at = parsedate_to_datetime(text)
     except ValueError:
