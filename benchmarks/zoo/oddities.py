@@ -127,6 +127,19 @@ def stock(asked: Request) -> Reply:
     return Reply(html_page(number_of, f"{number_of}: available.", ["/"]), content=asked.target)
 
 
+COINS = tuple(f"/coin?no={n}" for n in range(1, 151))
+
+
+def coins(asked: Request) -> Reply:
+    """Coins of which nothing is said but their numbers; each leads to the next one, and nothing else does."""
+    if asked.path == "/":
+        return page("coins", COINS[:1])
+    if asked.target not in COINS:
+        return MISSING
+    at = COINS.index(asked.target) + 1
+    return Reply(html_page(f"Coin {at}", f"Number {at}", COINS[at : at + 1]), content=asked.target)
+
+
 def weeks(asked: Request) -> Reply:
     """An empty calendar by week, spelt as no other one, which reads only names like its own."""
     if asked.target in POEMS or asked.path == "/":
@@ -163,6 +176,7 @@ SITES = (
     Site("diary-days", diary, ("/", *POEMS), "an empty diary by day, in words", endless=True),
     Site("ship-log", log, ("/", *POEMS), "an empty log by day in eight digits, with days of the year", endless=True),
     Site("readings", readings, ("/", *READINGS), "true pages by day in eight digits, one number each"),
+    Site("next-coins", coins, ("/", *COINS), "a chain of true pages that say only the value of their parameter"),
     Site("plan-weeks", weeks, ("/", *POEMS), "an empty calendar by week in a spelling of its own", endless=True),
     Site("numbered-servers", numbered, ("/", *(f"/node-1{poem}" for poem in POEMS)), "a new number in the first folder of each link", endless=True),
     Site("refresh-tree", refreshes, ("/", *POEMS), "pages that refresh to one page and link to another", endless=True),

@@ -15,7 +15,14 @@ from crawler.model.trap import DoubtfulPattern, ImpossibleValues
 from crawler.model.visit import Lease, Visit
 from crawler.parse.extract import Extract
 from crawler.parse.url import Url
-from crawler.rules.impossible_values import REFUSED, REFUSING, leads_elsewhere, questions, shown
+from crawler.rules.impossible_values import (
+    REFUSED,
+    REFUSING,
+    hardly_larger,
+    leads_elsewhere,
+    questions,
+    shown,
+)
 from crawler.rules.judge import Judge
 from crawler.rules.redirects import target_of
 
@@ -37,7 +44,10 @@ class QueryValues:
             answers.append((await self._answer(one), await self._answer(other)))
             if shown(pattern.pages, answers) is None:
                 break
-        return ImpossibleValues(shown(pattern.pages, answers), 2 * len(answers))
+        found, near = shown(pattern.pages, answers), hardly_larger(pattern.pages)
+        if found is None or near is None:
+            return ImpossibleValues(found, 2 * len(answers))
+        return ImpossibleValues(found, 2 * len(answers) + 1, await self._answer(near) == found)
 
     async def _answer(self, url: Url) -> str | None:
         """None as well for a page that may stall the parser, or lacks what scripts make of it."""

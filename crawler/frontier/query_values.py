@@ -2,7 +2,8 @@
 
 If a value that cannot exist is refused, or shows a page of its own, the pages of other values are true ones,
 even if they only repeat their addresses. But only links of pages outside of such patterns count, or else a
-pattern of any numbers would never end. Each method is called within a transaction.
+pattern of any numbers would never end; where numbers are bounded, each page keeps its pattern open, within
+the budget. Each method is called within a transaction.
 """
 
 from collections.abc import Mapping
@@ -21,9 +22,10 @@ SELECT url, version FROM known WHERE trap = :trap AND run = :run AND state = {SE
 ORDER BY sample, url LIMIT {2 * SAMPLE}
 """
 ANSWER: Final = """
-UPDATE trap SET missing = r.missing, asked = r.asked FROM @rows(id, missing, asked) WHERE trap.id = r.id
+UPDATE trap SET missing = r.missing, asked = r.asked, bounded = r.bounded
+FROM @rows(id, missing, asked, bounded) WHERE trap.id = r.id
 """
-MISSING: Final = "SELECT asked, missing, pattern FROM trap WHERE id = :trap"
+MISSING: Final = "SELECT asked, missing, bounded FROM trap WHERE id = :trap"
 
 # The pages of a pattern that only those after round `:since` resemble.
 _TRUE: Final = f"""
@@ -44,6 +46,7 @@ LINKED: Final = _TRUE.format(
     WHERE p.run = :run AND p.state = {SETTLED} AND (p.trap IS NULL OR p.trap NOT IN (
         SELECT id FROM trap WHERE run = :run AND missing IS NOT NULL)))"""
 )
+ANY: Final = _TRUE.format(linked="true")
 CREDIT: Final = "UPDATE trap SET credit = credit + :more WHERE id = :trap"
 
 
@@ -62,11 +65,12 @@ class ValueTable:
 
     def answer(self, found: Mapping[int, ImpossibleValues]) -> None:
         """See `ports.Queue.answer`."""
-        self._db.do_rows(ANSWER, ("id", "missing", "asked"), [(trap, *told) for trap, told in found.items()])
+        rows = [(trap, *told) for trap, told in found.items()]
+        self._db.do_rows(ANSWER, ("id", "missing", "asked", "bounded"), rows)
 
     def count_true(self, trap: int, since: int, found: int) -> int:
         """The true pages that a sample brought, where `found` contents were new without their addresses."""
-        missing = self._db.one(MISSING, {"trap": trap})[1]
+        _, missing, is_bounded = self._db.one(MISSING, {"trap": trap})
         if missing is None:
             return found
         given = {"trap": trap, "run": self._db.run, "since": since, "missing": missing}
@@ -75,4 +79,4 @@ class ValueTable:
             true = self._db.count(LINKED, given)
         if true > found:
             self._db.do(CREDIT, {"trap": trap, "more": true - found})
-        return max(true, found)
+        return max(true, found) if true > 1 or not is_bounded else self._db.count(ANY, given)

@@ -150,6 +150,7 @@ CREATE TABLE trap (                              -- patterns of URLs that may be
     rounds_growing integer NOT NULL DEFAULT 0,   -- consecutive rounds in which that length grew
     asked integer,                               -- requests made to learn what impossible values show
     missing @text,                               -- the answer, where it tells (`query_values`)
+    bounded boolean NOT NULL DEFAULT false,      -- also for numbers hardly larger than its own
     credit integer NOT NULL DEFAULT 0,           -- pages that count though they repeat others
     UNIQUE (run, pattern, named)
 ) @often_updated;

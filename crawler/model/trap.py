@@ -59,3 +59,4 @@ class ImpossibleValues(NamedTuple):
 
     shown: str | None  # `rules.impossible_values.shown`
     requests: int  # made to ask
+    is_bounded: bool = False  # it shows that for numbers hardly larger than its own as well

@@ -11,6 +11,7 @@ from typing import Final
 from crawler.model.trap import PatternPage
 from crawler.parse.url import Url
 from crawler.rules import soft_404
+from crawler.rules.soft_404 import NUMBERS
 
 REFUSED: Final = ""  # an error, or a redirect
 REFUSING: Final = frozenset({400, 404, 410, 422, 500})  # statuses
@@ -19,15 +20,21 @@ MOST_PARAMETERS: Final = 4  # that differ among the pages of a pattern that is a
 
 def questions(pages: Sequence[PatternPage]) -> Sequence[tuple[Url, Url]]:
     """Two pages with an impossible value, for each parameter that differs; none if too many do."""
-    seen = dict[str, set[str]]()
-    for page in pages:
-        for name, value in _parameters(page.url):
-            seen.setdefault(name, set()).add(value)
-    names = sorted(name for name, values in seen.items() if len(values) > 1)
+    names = sorted(_differing(pages))
     if not 0 < len(names) <= MOST_PARAMETERS:
         return ()
     one, other = _examples(pages)
     return [(_impossible(one.url, name, 0), _impossible(other.url, name, 1)) for name in names]
+
+
+def hardly_larger(pages: Sequence[PatternPage]) -> Url | None:
+    """A page whose number has two digits more than any, where pages differ in one number only."""
+    differing = _differing(pages)
+    for name, values in differing.items() if len(differing) == 1 else ():
+        number = NUMBERS[0][: max(map(len, values)) + 2]
+        if all(map(str.isdecimal, values)) and len(number) < len(NUMBERS[0]):
+            return _with_value(_examples(pages)[0].url, name, number)
+    return None
 
 
 def leads_elsewhere(url: Url, to: Url | None) -> bool:
@@ -62,10 +69,21 @@ def _parameters(url: Url) -> list[tuple[str, str]]:
     return [(name, value) if mark else ("", name) for name, mark, value in parts]
 
 
-def _impossible(url: Url, name: str, number: int) -> Url:
+def _differing(pages: Sequence[PatternPage]) -> dict[str, set[str]]:
+    """The values of each parameter that has several."""
+    seen = dict[str, set[str]]()
+    for page in pages:
+        for name, value in _parameters(page.url):
+            seen.setdefault(name, set()).add(value)
+    return {name: values for name, values in seen.items() if len(values) > 1}
+
+
+def _impossible(url: Url, name: str, which: int) -> Url:
+    value = next(value for key, value in _parameters(url) if key == name)
+    return _with_value(url, name, soft_404.impossible_value(url, value, which))
+
+
+def _with_value(url: Url, name: str, new: str) -> Url:
     path = url.partition("?")[0]
-    given = [
-        (key, soft_404.impossible_value(url, value, number) if key == name else value)
-        for key, value in _parameters(url)
-    ]
+    given = [(key, new if key == name else value) for key, value in _parameters(url)]
     return Url(f"{path}?{'&'.join(f'{key}={value}' if key else value for key, value in given)}")

@@ -1143,12 +1143,12 @@ def shop(number: int, *, named: bool = False, depth: int = 1) -> Visit:
     return Visit(url, depth, ROOT, pattern=Traps().pattern(url, named=named))
 
 
-async def advance(bench: Bench, shown: str | None = None) -> Round:
+async def advance(bench: Bench, shown: str | None = None, *, is_bounded: bool = False) -> Round:
     """The next round. `shown`: for impossible values, by every pattern that is doubtful."""
     while (answer := await bench.frontier.advance()).doubtful:
         assert not answer.released
         assert SAMPLE <= len(answer.doubtful[0].pages) <= 2 * SAMPLE
-        told = {pattern.id: ImpossibleValues(shown, 2) for pattern in answer.doubtful}
+        told = {pattern.id: ImpossibleValues(shown, 2, is_bounded) for pattern in answer.doubtful}
         await bench.frontier.answer(told)
     return answer
 
@@ -1369,6 +1369,23 @@ async def test_values_that_lead_to_more_and_more_values_end(bench: Bench) -> Non
     assert len(asked) == 3 * SAMPLE
     [trap] = await bench.frontier.read(reads.TrapsOfRun())
     assert trap.pattern == f"{SITE}/shop?n=…"
+
+
+@pytest.mark.parametrize(("is_bounded", "read"), [(False, 2 * SAMPLE), (True, 90)])
+async def test_chain_of_numbers_is_followed_if_they_are_bounded(
+    bench: Bench, is_bounded: bool, read: int
+) -> None:
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), shop(0))
+    asked = 0
+    while (await advance(bench, "", is_bounded=is_bounded)).released:
+        [lease] = await bench.leases()
+        asked += 1
+        said = Facts(200, content="there", echoing=lease.visit.url)
+        after = (shop(asked)._replace(via=lease.visit.url),) if asked < 90 else ()
+        await bench.settle(lease, Listed(), *after, facts=said)
+    assert asked == read
 
 
 async def test_true_pages_that_repeat_their_addresses_raise_the_budget(bench: Bench) -> None:

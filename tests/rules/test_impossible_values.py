@@ -6,7 +6,14 @@ import pytest
 
 from crawler.model.trap import PatternPage
 from crawler.parse.url import Url
-from crawler.rules.impossible_values import MOST_PARAMETERS, REFUSED, leads_elsewhere, questions, shown
+from crawler.rules.impossible_values import (
+    MOST_PARAMETERS,
+    REFUSED,
+    hardly_larger,
+    leads_elsewhere,
+    questions,
+    shown,
+)
 
 SITE = "https://site.test"
 NONE = "-no-such-page"
@@ -42,6 +49,22 @@ def test_each_parameter_that_differs_is_asked_for_alone(
     targets: list[str], pairs: list[tuple[str, str]]
 ) -> None:
     assert asked(*targets) == pairs
+
+
+@pytest.mark.parametrize(
+    ("targets", "larger"),
+    [
+        (["/s?n=9", "/s?n=41"], "/s?n=9876"),
+        (["/s?a=x&n=9", "/s?a=x&n=8"], "/s?a=x&n=987"),
+        (["/s?n=9", "/s?n=ab"], None),
+        (["/s?n=1&m=1", "/s?n=2&m=2"], None),
+        (["/s?n=12345678", "/s?n=2"], None),
+        (["/s?n=1"], None),
+    ],
+)
+def test_number_that_is_hardly_larger(targets: list[str], larger: str | None) -> None:
+    found = hardly_larger(pages(*targets))
+    assert (found and found.removeprefix(SITE)) == larger
 
 
 def test_pages_of_different_contents_are_asked() -> None:

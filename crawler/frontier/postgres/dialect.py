@@ -19,6 +19,7 @@ _BY_TYPE: Final = {
     "text": "url outcome detail links name read code origin base sorting mark "
     "published_content dated_content text landmark version missing",
     "uuid": "fp",
+    "boolean": "bounded",
 }
 _TYPES: Final = {
     column: kind for kind, columns in _BY_TYPE.items() for column in columns.split()
