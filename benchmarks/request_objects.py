@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/request_objects.py
 
 An exchange is made in two ways, in turn, over the same connections: as bytes (`ConnectionPool.ask`), and through httpx's types
-(`build`, `PoolTransport`, its response). Neither decodes the body. The server runs in a process of its
+(`HttpFetcher`'s request, `PoolTransport`, its response). Neither decodes the body. The server runs in a process of its
 own, so its CPU is not counted; medians of the rounds, with quartiles.
 """
 
@@ -22,12 +22,11 @@ import synthetic
 
 from crawler.app.event_loop import run
 from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.connection import ExchangeFailure, ignore_progress
-from crawler.fetch.httpx_requests import PoolTransport, build
+from crawler.fetch.connection import ignore_progress
 from crawler.fetch.pool import ConnectionPool, Destination
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Proxies, Trust
-from crawler.fetch.transport import OwnTransport, RequestFields
+from crawler.fetch.transport import PoolTransport, RequestBuilder
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.settings.sections import Http
@@ -46,19 +45,15 @@ FIELDS = [
 ]
 
 
-def made(builder: RequestFields, url: Url) -> httpx.Request:
-    return build("GET", url, builder.of(url, {}), LIMIT, ignore_progress)
-
-
-def objects(builder: RequestFields, count: int) -> dict[str, float]:
+def objects(builder: RequestBuilder, count: int) -> dict[str, float]:
     """Microseconds of CPU for each, on URLs of the made-up site."""
     links = [Url("https://www.example.com" + synthetic.path(number)) for number in range(count)]
-    request = made(builder, links[0])
+    request = builder.build(links[0], {}, LIMIT, ignore_progress)
     response = httpx.Response(200, headers=FIELDS, stream=httpx.ByteStream(b""), request=request)
     return {
         "httpx.URL": per_call(lambda: [httpx.URL(url) and None for url in links], count),
         "httpx.Request, URL and headers included": per_call(
-            lambda: [made(builder, url) and None for url in links], count
+            lambda: [builder.build(url, {}, LIMIT, ignore_progress) and None for url in links], count
         ),
         "httpx.Response": per_call(
             lambda: [
@@ -98,12 +93,12 @@ def as_bytes(pool: ConnectionPool, identity: RequestIdentity) -> Callable[[Url],
     return ask
 
 
-def through_httpx(pool: ConnectionPool, builder: RequestFields) -> Callable[[Url], Awaitable[int]]:
-    """The same exchange as `HttpFetcher` makes it over a transport that speaks httpx's types."""
-    transport = PoolTransport(OwnTransport(pool, Proxies(Http()).destination))
+def through_httpx(pool: ConnectionPool, builder: RequestBuilder) -> Callable[[Url], Awaitable[int]]:
+    """The same exchange as `HttpFetcher` makes it."""
+    transport = PoolTransport(pool, Proxies(Http()).destination)
 
     async def ask(url: Url) -> int:
-        response = await transport.handle_async_request(made(builder, url))
+        response = await transport.handle_async_request(builder.build(url, {}, LIMIT, ignore_progress))
         size = len([(n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw])
         async for piece in response.stream:  # type: ignore[union-attr]  # ours is asynchronous
             size += len(piece)
@@ -120,7 +115,7 @@ async def exchanges(count: int, rounds: int) -> dict[str, list[float]]:
     pool = ConnectionPool(guard, Trust(Http()), 4)
     links = [Url(SITE + synthetic.path(number)) for number in range(count)]
     took: dict[str, list[float]] = {"as bytes": [], "through httpx's types": []}
-    both = as_bytes(pool, identity), through_httpx(pool, RequestFields(identity))
+    both = as_bytes(pool, identity), through_httpx(pool, RequestBuilder(identity))
     ways = dict(zip(took, both, strict=True))
     await until_ready(ways["as bytes"], links[0])
     for _ in range(rounds):
@@ -138,7 +133,7 @@ async def until_ready(ask: Callable[[Url], Awaitable[int]], url: Url) -> None:
     for _ in range(200):
         try:
             await ask(url)
-        except ExchangeFailure:
+        except httpx.TransportError:
             await anyio.sleep(0.05)
         else:
             return
@@ -153,7 +148,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=75)
     chosen = parser.parse_args()
-    for name, each in objects(RequestFields(RequestIdentity(Http(), [])), chosen.pages).items():
+    for name, each in objects(RequestBuilder(RequestIdentity(Http(), [])), chosen.pages).items():
         print(f"{each:8.1f}  {name}")
     file = Path(__file__).parent / "synthetic.py"
     server = subprocess.Popen([sys.executable, str(file), str(chosen.pages), "--port", str(PORT)])

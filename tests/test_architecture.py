@@ -41,7 +41,7 @@ BUDGETS = {
     "ports": 1054,
     "report": 3998,
     "rules": 4409,
-    "fetch": 4195,
+    "fetch": 4052,
     "frontier": 8805,
     "sitemap": 5015,
     "engine": 3418,

@@ -2,7 +2,8 @@
 
 llhttp (`httptools`) parses the bytes strictly. This module checks for stray bytes: if any arrive after a
 complete body, or while no request is pending, they belong to no response (RFC 9112 9.2) and the connection is
-closed. Pooling is in `pool`; of the body, only its end is interpreted.
+closed. Pooling is in `pool`; of the body, only its end is interpreted. Errors are subclasses of httpx's
+exceptions, as `transport` must raise them.
 """
 
 import socket
@@ -12,6 +13,7 @@ from typing import Final, Self
 
 import anyio
 import anyio.lowlevel
+import httpx
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from crawler.fetch.readiness import readiness
@@ -30,23 +32,19 @@ DRAINING: Final = 1.0  # seconds to spend on that
 READS_PER_YIELD: Final = 16  # consecutive reads before yielding to other tasks
 
 
-class ExchangeFailure(Exception):  # noqa: N818 - `exchange` makes a value of it
-    """What can go wrong in one exchange over our own connections."""
-
-
-class MalformedResponse(ExchangeFailure):
+class MalformedResponse(httpx.RemoteProtocolError):
     """The received bytes are not valid HTTP."""
 
 
-class HeadTooLarge(ExchangeFailure):
+class HeadTooLarge(httpx.RemoteProtocolError):
     """The header section exceeds a limit, in bytes or in fields."""
 
 
-class ResponseTooLarge(ExchangeFailure):
+class ResponseTooLarge(httpx.ReadError):
     """A response exceeded its limit of bytes on the wire."""
 
 
-class ConnectionLost(ExchangeFailure):
+class ConnectionLost(httpx.ReadError):
     """The connection ended in the middle of the response."""
 
 
@@ -138,7 +136,7 @@ class Wire:
         self._socket.close()
 
 
-class IncomingResponse:
+class IncomingResponse(httpx.AsyncByteStream):
     """A response being received: `begin` reads the head, `read` or iteration the body in pieces."""
 
     __slots__ = (

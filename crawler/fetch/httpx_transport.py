@@ -17,9 +17,8 @@ import httpx
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ResponseTooLarge, ignore_progress
-from crawler.fetch.httpx_requests import PROGRESS, WIRE_LIMIT, as_httpx
 from crawler.fetch.pool import CONNECTING, PORTS
-from crawler.fetch.transport import MAX_WIRE
+from crawler.fetch.transport import MAX_WIRE, PROGRESS, WIRE_LIMIT
 
 MAX_ORIGINS: Final = 10_000  # origins to remember
 IDLE_HTTP2: Final = 5.0  # seconds that an unused connection is kept, as httpx does
@@ -125,19 +124,18 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send one request.
 
-        Raises `ChoseHttp1` and httpx's exceptions.
+        Raises `AddressRefused`, `ResponseTooLarge`, `ChoseHttp1` and httpx's exceptions.
         """
         if self._proxied_guard:
             _check(request, self._proxied_guard)
-        with as_httpx():
-            if self._http2:  # others share its connection, so only its body can be counted
-                return _counted(await super().handle_async_request(request), request)
-            request.headers["connection"] = "close"
-            token = _meter.set(_meter_of(request))
-            try:
-                return await super().handle_async_request(request)
-            finally:
-                _meter.reset(token)
+        if self._http2:  # others share its connection, so only its body can be counted
+            return _counted(await super().handle_async_request(request), request)
+        request.headers["connection"] = "close"
+        token = _meter.set(_meter_of(request))
+        try:
+            return await super().handle_async_request(request)
+        finally:
+            _meter.reset(token)
 
 
 def _proxy(url: str, trust: ssl.SSLContext) -> httpcore.Proxy:
@@ -180,7 +178,7 @@ class Foreign(httpx.AsyncBaseTransport):
         self._transport, self._guard = transport, guard
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request. Raises httpx's exceptions, and whatever the transport raises."""
+        """Send one request. Raises `AddressRefused`, and whatever the transport raises."""
         _check(request, self._guard)
         request.headers["connection"] = "close"
         return _counted(await self._transport.handle_async_request(request), request)
@@ -192,8 +190,7 @@ class Foreign(httpx.AsyncBaseTransport):
 
 def _check(request: httpx.Request, guard: AddressGuard) -> None:
     url = request.url
-    with as_httpx():
-        guard.check_literal(url.raw_host.decode("ascii"), PORTS[url.scheme] if url.port is None else url.port)
+    guard.check_literal(url.raw_host.decode("ascii"), PORTS[url.scheme] if url.port is None else url.port)
 
 
 def _counted(response: httpx.Response, request: httpx.Request) -> httpx.Response:

@@ -2,7 +2,7 @@
 
 The newest idle connection to a destination is used first, found without a scan. If the server has closed it
 meanwhile, that does not count as an attempt (RFC 9112 9.3.1). Takes bytes and returns an `IncomingResponse`;
-`transport` writes the bytes.
+`transport` adapts httpx's types.
 """
 
 import base64
@@ -17,17 +17,11 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import anyio
+import httpx
 from msgspec import Struct
 
 from crawler.fetch.address_guard import AddressGuard
-from crawler.fetch.connection import (
-    ClosedEarly,
-    ConnectionLost,
-    ExchangeFailure,
-    IncomingResponse,
-    MalformedResponse,
-    Wire,
-)
+from crawler.fetch.connection import ClosedEarly, ConnectionLost, IncomingResponse, MalformedResponse, Wire
 
 PORTS: Final = {"http": 80, "https": 443}
 REQUEST_TIMEOUT: Final = 408  # status code: Request Timeout
@@ -38,7 +32,7 @@ FULL_PAUSE: Final = 0.5  # seconds between two attempts to get a file descriptor
 log = logging.getLogger("crawler.fetch.pool")
 
 
-class NoConnection(ExchangeFailure):
+class NoConnection(httpx.ConnectError):
     """No address of the host accepted a connection, or the TLS handshake failed."""
 
 
@@ -96,7 +90,8 @@ class ConnectionPool:
         server may have closed (RFC 9110 9.2.2). `bodiless`: the request is a HEAD.
 
         `max_bytes`: most bytes of the response; `on_progress` is called after each transfer. Raises what
-        `IncomingResponse.begin` raises, `NoConnection`, `NoAddress` and `AddressRefused`.
+        `IncomingResponse.begin` raises, `NoConnection`, `NoAddress` and `AddressRefused`: all are subclasses
+        of httpx's exceptions.
         """
         while not fresh and (wire := self._reusable(destination)) is not None:
             wire.on_progress = on_progress

@@ -1,29 +1,25 @@
 """Chooses the transport: the one that the settings select, or the one passed in by the caller.
 
-Reads the settings for proxies and certificates. Those with httpx's types are in `httpx_routes`; limits,
-timeouts and decoding are in `exchange`.
+Reads the settings for proxies and certificates. Limits, timeouts and decoding are in `exchange`.
 """
 
 import ssl
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
+
+import httpx
 
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.pool import PORTS, ConnectionPool, Destination, Proxy
-from crawler.fetch.transport import OwnTransport
+from crawler.fetch.transport import PoolTransport
 from crawler.settings.sections import Http
 
-if TYPE_CHECKING:
-    import httpx
-
-    Transport: TypeAlias = (
-        httpx.AsyncBaseTransport | Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]
-    )
-else:
-    Transport: TypeAlias = object  # httpx takes a tenth of a start
+Transport: TypeAlias = (
+    httpx.AsyncBaseTransport | Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]
+)
 """A transport that replaces the default one, or a function or class that takes that and returns a wrapper."""
 
 
@@ -35,34 +31,85 @@ def transport_for(
     origins: Collection[str] = (),
     *,
     public: bool = False,
-) -> "OwnTransport | httpx.AsyncBaseTransport":
+) -> httpx.AsyncBaseTransport:
     """The transport for one crawl. `origins`: those that get the client certificate. Raises `ConfigError`.
 
     `public`: see `Trust`.
     """
     if chosen.client_key and not chosen.client_cert:
         raise ConfigError("--client-key needs --client-cert.")
+    if isinstance(given, httpx.AsyncBaseTransport):
+        return _foreign(given, chosen, guard)
+    named = _named(chosen, guard, connections, public=public)
+    if chosen.client_cert:
+        identified = _named(chosen, guard, connections, identified=True)
+        named = ByOrigin(lambda origin: origin in origins, {True: identified, False: named})
+    return given(named) if given else named
+
+
+class ByOrigin(httpx.AsyncBaseTransport):
+    """Chooses a transport by origin: a client certificate is for the site only, a proxy not for all."""
+
+    def __init__(
+        self, choose: Callable[[str], Hashable], transports: Mapping[Any, httpx.AsyncBaseTransport]
+    ) -> None:
+        """`choose` gives the key in `transports` for an origin."""
+        self._choose, self._transports = choose, transports
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send one request."""
+        chosen = self._choose(f"{request.url.scheme}://{request.url.netloc.decode('ascii')}")
+        return await self._transports[chosen].handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        for transport in self._transports.values():
+            await transport.aclose()
+
+
+def _foreign(given: httpx.AsyncBaseTransport, chosen: Http, guard: AddressGuard) -> httpx.AsyncBaseTransport:
+    from crawler.fetch import httpx_transport  # noqa: PLC0415 - brings httpcore, which is seldom needed
+
+    if httpx_transport.speaks_http2(given):
+        raise ConfigError("A transport with HTTP/2 enabled cannot be passed in: use the setting http2.")
+    if chosen.http2 or chosen.proxy or chosen.client_cert:
+        raise ConfigError(
+            "http2, proxy and client_cert have no effect on a transport that is passed in: leave them unset."
+        )
+    return httpx_transport.Foreign(given, guard)
+
+
+def _named(
+    chosen: Http, guard: AddressGuard, connections: int, *, identified: bool = False, public: bool = False
+) -> httpx.AsyncBaseTransport:
+    """The transport that the settings select. `identified`: with the client certificate.
+
+    `public`: see `Trust`.
+    """
     proxies = Proxies(chosen)
-    needs_httpx = chosen.transport != "own" or chosen.http2 or chosen.client_cert or proxies.foreign
-    if given is None and not needs_httpx:
-        return own_transport(chosen, guard, connections, proxies, public=public)
-    from crawler.fetch import httpx_routes  # noqa: PLC0415 - as above
+    uses_ours = chosen.transport == "own" and not proxies.foreign
 
-    return httpx_routes.transport_for(chosen, guard, connections, given, origins, public=public)
+    def ours() -> httpx.AsyncBaseTransport:
+        trust = Trust(chosen, identified=identified, public=public)
+        return PoolTransport(ConnectionPool(guard, trust, connections), proxies.destination)
 
+    if uses_ours and not chosen.http2:
+        return ours()
+    from crawler.fetch.httpx_transport import ByAlpn, GuardedTransport  # noqa: PLC0415 - as above
 
-def own_transport(
-    chosen: Http,
-    guard: AddressGuard,
-    connections: int,
-    proxies: "Proxies",
-    *,
-    identified: bool = False,
-    public: bool = False,
-) -> OwnTransport:
-    """Ours. `identified`: with the client certificate; `public`: see `Trust`."""
-    trust = Trust(chosen, identified=identified, public=public)
-    return OwnTransport(ConnectionPool(guard, trust, connections), proxies.destination)
+    def of_httpx(*, http2: bool) -> httpx.AsyncBaseTransport:
+        # HTTP/1.1 and HTTP/2 need an SSL context each, as httpcore stores the ALPN protocols there.
+        trust = Trust(chosen, identified=identified, public=public)()
+        return ByOrigin(
+            proxies.url,
+            {
+                url: GuardedTransport(trust, guard, connections, url, http2=http2)
+                for url in (None, *proxies.named)
+            },
+        )
+
+    http1 = ours() if uses_ours else of_httpx(http2=False)
+    return ByAlpn(of_httpx(http2=True), http1) if chosen.http2 else http1
 
 
 class Proxies:

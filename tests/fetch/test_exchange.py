@@ -27,8 +27,7 @@ import trustme
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ClosedEarly, ConnectionLost, IncomingResponse, Wire, ignore_progress
-from crawler.fetch.exchange import SMALL_BODY, HttpFetcher
-from crawler.fetch.httpx_requests import HTTPX_CAUSES
+from crawler.fetch.exchange import CAUSES, SMALL_BODY, HttpFetcher
 from crawler.fetch.pool import ConnectionPool, Destination
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Trust
@@ -220,7 +219,7 @@ async def test_httpx_exceptions_map_to_causes(error: Exception, cause: Cause, tr
 
 
 def test_all_httpx_exceptions_are_mapped() -> None:
-    mapped = tuple(kind for kind, _, _ in HTTPX_CAUSES)
+    mapped = tuple(kind for kind, _, _ in CAUSES)
     ours = {
         "HTTPStatusError",
         "TooManyRedirects",
@@ -234,9 +233,7 @@ def test_all_httpx_exceptions_are_mapped() -> None:
         for name, kind in vars(httpx).items()
         if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, mapped)
     }
-    assert known <= ours, (
-        "a new exception of httpx needs a line in HTTPX_CAUSES (or here, if it cannot occur)"
-    )
+    assert known <= ours, "a new exception of httpx needs a line in CAUSES (or here, if it cannot occur)"
 
 
 async def test_programming_error_is_not_reported_as_network_failure() -> None:

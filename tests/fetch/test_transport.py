@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ignore_progress
 from crawler.fetch.exchange import HttpFetcher
-from crawler.fetch.httpx_requests import PROGRESS, WIRE_LIMIT, ExactUrl, PoolTransport, build
 from crawler.fetch.pool import ConnectionPool
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Proxies
-from crawler.fetch.transport import OwnTransport, RequestFields
+from crawler.fetch.transport import PROGRESS, WIRE_LIMIT, ExactUrl, PoolTransport, RequestBuilder
 from crawler.model.reply import Response
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
@@ -34,7 +33,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 @asynccontextmanager
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     pool = ConnectionPool(AddressGuard(allowed=["127.0.0.1"]), ssl.create_default_context, 2)
-    transport = PoolTransport(OwnTransport(pool, Proxies(Http()).destination))
+    transport = PoolTransport(pool, Proxies(Http()).destination)
     async with httpx.AsyncClient(transport=transport, timeout=60) as opened:
         yield opened
 
@@ -72,8 +71,8 @@ async def test_a_post_has_a_body_and_a_connection_of_its_own() -> None:
 
 
 async def test_a_post_of_json_as_it_is_sent() -> None:
-    fields = RequestFields(RequestIdentity(Http(), ())).of(Url("http://a.example/x"), {}, b'{"a": 1}')
-    request = build("POST", Url("http://a.example/x"), fields, 9, ignore_progress, b'{"a": 1}')
+    builder = RequestBuilder(RequestIdentity(Http(), ()))
+    request = builder.build(Url("http://a.example/x"), {}, 9, ignore_progress, b'{"a": 1}')
     assert (request.method, await request.aread()) == ("POST", b'{"a": 1}')
     assert request.headers["content-type"] == "application/json; charset=utf-8"
     assert request.headers["content-length"] == "8"
@@ -128,8 +127,7 @@ async def test_line_break_in_header_is_refused() -> None:
 
 
 def built(url: str, conditions: dict[str, str] | None = None) -> httpx.Request:
-    fields = RequestFields(RequestIdentity(Http(), [])).of(Url(url), conditions or {})
-    return build("GET", Url(url), fields, 10, ignore_progress)
+    return RequestBuilder(RequestIdentity(Http(), [])).build(Url(url), conditions or {}, 10, ignore_progress)
 
 
 def test_built_request_has_all_headers_sent() -> None:
@@ -142,8 +140,8 @@ def test_built_request_has_all_headers_sent() -> None:
 
 
 def test_requests_do_not_share_headers() -> None:
-    fields = RequestFields(RequestIdentity(Http(), [])).of(Url("http://a.example/"), {})
-    first, second = (build("GET", Url("http://a.example/"), fields, 10, ignore_progress) for _ in range(2))
+    builder = RequestBuilder(RequestIdentity(Http(), []))
+    first, second = (builder.build(Url("http://a.example/"), {}, 10, ignore_progress) for _ in range(2))
     first.headers["x"] = "y"
     assert "x" not in second.headers
 
