@@ -42,7 +42,7 @@ BUDGETS = {
     "report": 3998,
     "rules": 4409,
     "fetch": 4052,
-    "frontier": 8805,
+    "frontier": 8820,
     "sitemap": 5015,
     "engine": 3418,
     "workers": 1450,

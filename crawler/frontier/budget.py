@@ -76,13 +76,16 @@ class Budget:
         return max(0, min(wanted, requests_for(found.contents) - found.requests_at(settled)))
 
     def may_be_poor(self, settled: int, in_flight: int = 0) -> bool:
-        """Whether the site may be poor, now that so many URLs are settled. The rows are counted only then."""
+        """Whether the site may be poor, now that so many URLs are settled. The rows are counted only then.
+
+        `in_flight`: visits beside these, which may bring nothing new.
+        """
         found = self._found or NOTHING
         if not is_poor(found.requests_at(settled) + in_flight, found.contents):
             return False
         if not is_poor(found.requests, found.contents):
             found = self._count(settled)
-        return is_poor(found.requests, found.contents)
+        return is_poor(found.requests + in_flight, found.contents)
 
     def is_poor(self, below: int) -> bool:
         """Whether the site is poor by its pages below a depth, which are all settled."""

@@ -49,10 +49,15 @@ FROM (SELECT h.*, (SELECT count(*) FROM ({_DUE}) AS v) AS visits FROM host AS h)
 WHERE visits > 0 ORDER BY next, id
 """
 
-TERMS: Final = """
+# What is leased is due after most of what waits: a thousand rows tell how much it is.
+TERMS: Final = f"""
 SELECT leader, max_depth, CASE WHEN follows IS NULL THEN budget END, deadline, interruption,
     status IN ('crawling', 'complete'),
-    (SELECT coalesce(sum(settled), 0) FROM member WHERE run = :run), follows IS NOT NULL
+    (SELECT coalesce(sum(settled), 0) FROM member WHERE run = :run),
+    (SELECT count(*) FROM (
+        SELECT state FROM visit WHERE state IN ({WAITING}, {LEASED}) ORDER BY due DESC LIMIT 1000
+    ) AS begun WHERE state = {LEASED}),
+    follows IS NOT NULL
 FROM run WHERE number = :run
 """
 
@@ -179,7 +184,7 @@ class Leases:
         hosts = self._db.ask(HOSTS, {"depth": self._depth, "limit": limit})
         same()
         alive()
-        [(leader, max_depth, budget, deadline, interruption, is_open, settled, is_partial)] = terms()
+        [(leader, max_depth, budget, deadline, interruption, is_open, settled, begun, is_partial)] = terms()
         leads = leader == self._db.member
         if not is_open:  # this member was frozen, and the open visits belong to another run
             return Batch(wait=PATIENCE, leads=False)
@@ -191,7 +196,7 @@ class Leases:
         if interruption is not None:
             return Batch(leads=leads, interruption=Interruption.read(interruption))
         if leads:
-            depth = depth if is_partial else min(depth, self._levels.watch(settled))
+            depth = depth if is_partial else min(depth, self._levels.watch(settled, begun))
             self._open(depth, max_depth)
         elif leader is not None or max_depth is not None:
             depth = min(depth, max_depth or -1)  # nothing while the leader visits the start URLs

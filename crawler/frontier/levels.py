@@ -71,7 +71,7 @@ WHERE o.outcome IN ('{LISTED}', '{DUPLICATE}') AND r.id NOT IN (
 )
 ORDER BY u.url
 """
-IN_FLIGHT: Final = 128  # requests that may be made before a site is judged by the pages that are settled
+IN_FLIGHT: Final = 128  # visits that may begin before the next look, beside those that have begun
 IS_POOR: Final = "SELECT level IS NOT NULL FROM run WHERE number = :run"
 
 PLACED: Final = ("id", "trap", "sample")
@@ -99,15 +99,16 @@ class Levels:
         self._db, self._patterns, self._budget = db, patterns, budget
         self._judged: int | None = None  # the depth down to which the site is not poor
 
-    def watch(self, settled: int) -> int:
+    def watch(self, settled: int, begun: int) -> int:
         """Begin to go by levels if the site has turned out to be poor, now that so many URLs are settled.
 
+        `begun`: visits that are not settled yet.
         The depth down to which pages may be leased: no page of the next level is requested before it is
         judged. It is judged once for each level, by all pages above that level, so the order of responses
         does not matter. Only a level that is too large for the budget ends before all of its pages were
         fetched.
         """
-        if self._patterns.level is not None or not self._budget.may_be_poor(settled, IN_FLIGHT):
+        if self._patterns.level is not None or not self._budget.may_be_poor(settled, begun + IN_FLIGHT):
             return ANY_DEPTH
         (front,) = self._db.one(FRONT)
         if front is None:

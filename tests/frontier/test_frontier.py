@@ -1269,6 +1269,22 @@ async def test_pattern_with_new_content_stays_open(bench: Bench) -> None:
     assert await bench.frontier.read(reads.TrapsOfRun()) == []
 
 
+async def test_a_level_is_judged_before_pages_of_the_next_are_leased(bench: Bench) -> None:
+    """Also while many of its pages are in flight: the number of those must not decide what is fetched."""
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(page(f"/{n}") for n in range(600)), facts=Facts(200, content="root"))
+    flying = await bench.leases(600)
+    assert len(flying) == 600
+    for lease in flying[:50]:
+        await bench.settle(lease, Listed(), page(f"/of/{lease.id}", 2), facts=Facts(200, content="same"))
+    assert await bench.leases() == []
+    for lease in flying[50:]:
+        await bench.settle(lease, Listed(), facts=Facts(200, content="same"))
+    assert await bench.leases() == []
+    assert (await advance(bench)).released == 1, "repeats link to the others"
+
+
 async def test_urls_named_by_seed_are_not_held(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
