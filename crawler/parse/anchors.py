@@ -75,8 +75,8 @@ def anchors(tree: LexborHTMLParser, name: str = "utf-8") -> Anchors:
 
 def clean(text: str) -> str:
     """A text in one line, cut, without characters that are not visible."""
-    folded = " ".join(text.split())
-    return "".join(filter(str.isprintable, folded))[:LONGEST_TEXT].strip()
+    visible = "".join(" " if one.isspace() else one for one in text if one.isspace() or one.isprintable())
+    return " ".join(visible.split())[:LONGEST_TEXT].strip()
 
 
 def _text(node: LexborNode, tag: str) -> tuple[str, bool]:

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -26,8 +27,10 @@ from crawler.cli.demo.site import Site
 from crawler.errors import OutputError
 from crawler.report.catalogue import NEEDS_COMPLETE, Code
 from crawler.report.metrics import CATALOGUE, OUTCOMES, PREFIX
+from tests import program
 from tests.cli.conftest import Run
 from tests.server import free_port, taken_port
+from tests.waiting import until
 
 QUICK = ("--rate", "0", "--retries", "0", "-q", "--state", "crawl.db")
 FILE = ("--metrics-file", "site.prom")
@@ -237,12 +240,11 @@ def test_findings_that_end_with_exit_8_are_a_success(run: Run) -> None:
 
 @pytest.mark.slow
 def test_run_that_finds_another_at_work_leaves_file_as_it_is(run: Run) -> None:
-    codes = list[int]()
+    codes = list[int | None]()
     site = shop(1)
 
     def second(_: Any) -> Any:
-        words = [sys.executable, "-m", "crawler", "crawl", origin + "/", *QUICK, *FILE]
-        codes.append(subprocess.run(words, check=False, env=ENV, capture_output=True).returncode)
+        codes.append(program.run(["crawl", origin + "/", *QUICK, *FILE]).returncode)
         codes.append(Path("site.prom").exists())
         return Site.answer(200, b"<p>page</p>")
 
@@ -253,25 +255,23 @@ def test_run_that_finds_another_at_work_leaves_file_as_it_is(run: Run) -> None:
     assert one(read(), "exit_code") == 0
 
 
-ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-
-
 @pytest.mark.slow
 def test_killed_run_leaves_file_whole_and_next_one_resumes_it(run: Run) -> None:
-    site, children = shop(3), list[subprocess.Popen[bytes]]()
+    site, children = shop(3), list[program.Program]()
     with site.serve() as origin:
         words = ("crawl", origin + "/", *QUICK, *FILE)
         assert run(*words)[0] == 0
         before = Path("site.prom").read_text()
 
         def kill(_: Any) -> Any:
+            until(lambda: children)
             children[0].kill()
             return Site.answer(200, b"<p>never read</p>")
 
         site.respond("/new", kill)
         site.page("/", links=["/0", "/1", "/2", "/new"])
-        children.append(subprocess.Popen([sys.executable, "-m", "crawler", *words], env=ENV))
-        assert children[0].wait(60) == -9
+        children.append(program.start(words))
+        assert children[0].wait() == -9
         assert Path("site.prom").read_text() == before
         site.page("/new")
         assert run(*words)[0] == 0
@@ -281,17 +281,17 @@ def test_killed_run_leaves_file_whole_and_next_one_resumes_it(run: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("run")
 def test_a_run_that_is_terminated_writes_its_metrics() -> None:
-    site, children = shop(30), list[subprocess.Popen[bytes]]()
+    site, children = shop(30), list[program.Program]()
 
     def terminate(_: Any) -> Any:
-        children[0].terminate()
+        until(lambda: children)
+        children[0].send_signal(signal.SIGTERM)
         return Site.answer(200, b"<p>page</p>")
 
     site.respond("/0", terminate)
     with site.serve() as origin:
-        words = [sys.executable, "-m", "crawler", "crawl", origin + "/", "--rate", "5", "-q", *FILE]
-        children.append(subprocess.Popen(words, env=ENV))
-        assert children[0].wait(60) == 143
+        children.append(program.start(["crawl", origin + "/", "--rate", "5", "-q", *FILE]))
+        assert children[0].wait() == 143
     found = read()
     assert one(found, "exit_code") == 143
     assert found["urls"]["open",] > 0

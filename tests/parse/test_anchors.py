@@ -1,7 +1,7 @@
 """What the links of a page say, and where they stand."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
@@ -88,6 +88,7 @@ def test_hostile_nesting_ends_soon() -> None:
 
 
 @given(st.text(max_size=200))
+@example("0\r\x1b\r0")
 def test_any_text_becomes_one_short_line(text: str) -> None:
     shown = clean(text)
     assert len(shown) <= LONGEST_TEXT
