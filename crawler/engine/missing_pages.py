@@ -57,7 +57,7 @@ class MissingPages:
         if not self._known or lease.visit.url in starts:
             return lease
         url = lease.visit.url
-        missing = self._known.get(soft_404.doubtful_place(url, None)[0]) or self._known.get(origin(url))
+        missing = self._known.get(soft_404.doubtful_place(url)) or self._known.get(origin(url))
         return lease._replace(missing=missing) if missing else lease
 
     async def has_places(self) -> bool:

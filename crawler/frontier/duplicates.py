@@ -18,7 +18,7 @@ from crawler.model.survey import RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
-from crawler.rules.soft_404 import DOUBTFUL, doubtful_place
+from crawler.rules.soft_404 import DOUBTFUL, doubtful_place, title_words
 from crawler.rules.spellings import (
     Copy,
     Repeat,
@@ -137,14 +137,13 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
     named = Counter[tuple[str, str]]()
     for chunk in db.chunks(TITLES, {"run": db.run}):
         for _, url, title, _, via in chunk:
-            place = doubtful_place(Url(url), title)
-            if via and doubtful_place(Url(via), None)[0] == place[0]:
-                named[place] += 1
+            if via and doubtful_place(Url(via)) == (place := doubtful_place(Url(url))):
+                named[place, title_words(Url(url), title)] += 1
     grown = (place for (place, _), count in named.items() if count >= DOUBTFUL)
     found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
-        for _, url, title, content, _ in chunk:
-            at, _ = doubtful_place(Url(url), title)
+        for _, url, _, content, _ in chunk:
+            at = doubtful_place(Url(url))
             if at in found and (content is None or content != known.get(at)):
                 found[at].append(Url(url))
     return found

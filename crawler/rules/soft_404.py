@@ -32,14 +32,17 @@ SETTLED: Final = 2
 LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what all pages of the site have
 
 
-def doubtful_place(url: Url, title: str | None) -> tuple[str, str]:
-    """The calendar, folder or path of a page, and its title without numbers and words of its URL."""
+def doubtful_place(url: Url) -> str:
+    """The calendar, folder or path of a page."""
+    path, mark, _ = url.partition("?")
+    return calendar_of(url) or (f"{path}?" if mark else f"{path.rpartition('/')[0]}/")
+
+
+def title_words(url: Url, title: str | None) -> str:
+    """The title of a page, without numbers and words of its URL."""
     path, mark, query = url.partition("?")
-    folder, _, name = path.rpartition("/")
-    calendar = calendar_of(url)
-    own = {unquote(word).casefold() for word in _WORD.findall(query if mark else name)}
-    words = (word for word in _WORD.findall((title or "").casefold()) if word not in own)
-    return calendar or (f"{path}?" if mark else f"{folder}/"), " ".join(words)
+    own = {unquote(word).casefold() for word in _WORD.findall(query if mark else path.rpartition("/")[2])}
+    return " ".join(word for word in _WORD.findall((title or "").casefold()) if word not in own)
 
 
 def nonexistent_at(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
@@ -123,7 +126,7 @@ def leading_on(url: Url, links: Links, missing: MissingPage) -> Links:
 
     What is shown in place of all that is missing may lead to true pages, and says so at each address.
     """
-    place = doubtful_place(url, None)[0]
+    place = doubtful_place(url)
     if url in shown_instead(place):
         return links
     always = frozenset(missing.links)

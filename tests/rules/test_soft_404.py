@@ -79,7 +79,8 @@ def test_places_of_many_pages_are_asked_once_each_and_not_all() -> None:
 def test_pages_of_a_place_that_call_themselves_the_same(
     page: str, title: str | None, place: tuple[str, str]
 ) -> None:
-    assert soft_404.doubtful_place(Url(HOME + page), title) == (HOME + place[0], place[1])
+    url = Url(HOME + page)
+    assert (soft_404.doubtful_place(url), soft_404.title_words(url, title)) == (HOME + place[0], place[1])
 
 
 @pytest.mark.parametrize(
