@@ -18,10 +18,7 @@ from crawler.rules.record import DUPLICATE, HELD, LEASED, LISTED, QUEUED, SETTLE
 
 # The depth that is being visited.
 FRONT: Final = f"SELECT min(depth) FROM visit WHERE state BETWEEN {QUEUED} AND {LEASED}"
-DUE_AT: Final = f"""
-SELECT (SELECT count(*) FROM visit WHERE state = {QUEUED} AND depth = :front)
-    + (SELECT count(*) FROM visit WHERE state = {LEASED})
-"""
+QUEUED_AT: Final = f"SELECT count(*) FROM visit WHERE state = {QUEUED} AND depth = :front"
 HOLD: Final = f"UPDATE visit SET state = {HELD} WHERE state = {QUEUED} AND trap IS NULL AND depth >= :front"
 NEXT: Final = f"""
 SELECT v.id, u.url FROM visit AS v JOIN url AS u ON u.id = v.id
@@ -100,20 +97,19 @@ class Levels:
         self._judged: int | None = None  # the depth down to which the site is not poor
 
     def watch(self, settled: int, begun: int) -> int:
-        """Begin to go by levels if the site has turned out to be poor, now that so many URLs are settled.
+        """Begin to go by levels if the site has turned out to be poor, now that so many URLs are settled and
+        so many leased (`begun`). Returns the depth down to which pages may be leased.
 
-        `begun`: visits that are not settled yet.
-        The depth down to which pages may be leased: no page of the next level is requested before it is
-        judged. It is judged once for each level, by all pages above that level, so the order of responses
-        does not matter. Only a level that is too large for the budget ends before all of its pages were
-        fetched.
+        No page of the next level is requested before it is judged. It is judged once for each level, by all
+        pages above that level, so the order of responses does not matter. Only a level that is too large for
+        the budget ends before all of its pages were fetched.
         """
         if self._patterns.level is not None or not self._budget.may_be_poor(settled, begun + IN_FLIGHT):
             return ANY_DEPTH
         (front,) = self._db.one(FRONT)
         if front is None:
             return ANY_DEPTH
-        due = self._db.count(DUE_AT, {"front": front})
+        due = self._db.count(QUEUED_AT, {"front": front}) + begun
         is_too_large = self._budget.left(due) < due and self._budget.may_be_poor(settled)
         if is_too_large or (front != self._judged and self._budget.is_poor(front)):
             self._db.do(HOLD, {"front": front})

@@ -25,7 +25,7 @@ ANSWER: Final = """
 UPDATE trap SET missing = r.missing, asked = r.asked, bounded = r.bounded
 FROM @rows(id, missing, asked, bounded) WHERE trap.id = r.id
 """
-MISSING: Final = "SELECT asked, missing, bounded FROM trap WHERE id = :trap"
+ANSWERED: Final = "SELECT asked, missing, bounded FROM trap WHERE id = :trap"
 
 # The pages of a pattern that only those after round `:since` resemble.
 _TRUE: Final = f"""
@@ -36,6 +36,7 @@ SELECT count(*) FROM (
     GROUP BY coalesce(echoing, version, url) HAVING min(coalesce(round, 0)) > :since
 ) AS shown
 """
+# Found before a page of the pattern was read, and so by links from outside of it.
 FOUND_BEFORE: Final = _TRUE.format(
     linked="found < (SELECT min(round) FROM url WHERE trap = :trap AND run = :run)"
 )
@@ -58,7 +59,7 @@ class ValueTable:
 
     def doubts(self, trap: int) -> DoubtfulPattern | None:
         """The pattern, if the site was not asked yet what it shows for impossible values."""
-        if self._db.one(MISSING, {"trap": trap})[0] is not None:
+        if self._db.one(ANSWERED, {"trap": trap})[0] is not None:
             return None
         pages = self._db.all(PAGES, {"trap": trap, "run": self._db.run})
         return DoubtfulPattern(trap, [PatternPage(Url(url), content) for url, content in pages])
@@ -70,7 +71,7 @@ class ValueTable:
 
     def count_true(self, trap: int, since: int, found: int) -> int:
         """The true pages that a sample brought, where `found` contents were new without their addresses."""
-        _, missing, is_bounded = self._db.one(MISSING, {"trap": trap})
+        _, missing, is_bounded = self._db.one(ANSWERED, {"trap": trap})
         if missing is None:
             return found
         given = {"trap": trap, "run": self._db.run, "since": since, "missing": missing}
@@ -79,4 +80,6 @@ class ValueTable:
             true = self._db.count(LINKED, given)
         if true > found:
             self._db.do(CREDIT, {"trap": trap, "more": true - found})
-        return max(true, found) if true > 1 or not is_bounded else self._db.count(ANY, given)
+        if true < 2 and is_bounded:
+            return self._db.count(ANY, given)
+        return max(true, found)

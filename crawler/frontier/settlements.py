@@ -32,7 +32,7 @@ SELECT v.id, v.attempts, v.trap IS NOT NULL, EXISTS (SELECT 1 FROM feature AS f 
     FROM @rows(id, token) JOIN visit AS v ON v.id = r.id AND v.token = r.token
 LEFT JOIN page AS p ON p.id = v.id WHERE v.state = {LEASED} ORDER BY v.id @lock(v)
 """
-NEVER_LISTED: Final = "DELETE FROM published WHERE id @any(ids)"
+UNPUBLISH: Final = "DELETE FROM published WHERE id @any(ids)"
 DONE: Final = "DELETE FROM visit WHERE id @any(ids)"
 POSTPONE: Final = f"""
 UPDATE visit SET state = {WAITING}, token = NULL, due = r.until, suspect = false
@@ -155,7 +155,7 @@ class Settlements:
         self._db.do(DONE, {"ids": self._db.dialect.all_of(s.lease.id for s in done)})
         self._discovery.record_hops([s.lease.visit for s in done])
         if not_listable := [s.lease.id for s in done if held[s.lease.id].was_published and not s.listable]:
-            self._db.do(NEVER_LISTED, {"ids": self._db.dialect.all_of(not_listable)})
+            self._db.do(UNPUBLISH, {"ids": self._db.dialect.all_of(not_listable)})
         if patterned := [s.lease.id for s in done if held[s.lease.id].is_patterned]:
             self._patterns.count(patterned)
         self._hosts.ease(_good_responses(done))
