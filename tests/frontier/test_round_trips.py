@@ -12,7 +12,7 @@ from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports import reads
-from tests.frontier.test_frontier import ROOT, SITE
+from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
 from tests.shared.proxy import Proxy, proxy_before
 
@@ -30,7 +30,7 @@ async def far() -> AsyncIterator[tuple["PostgresFrontier", Proxy]]:
     from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the driver is an extra
 
     with proxy_before(new_state()) as (state, proxy):
-        member = PostgresFrontier(state)
+        member = PostgresFrontier(state, clock=Clock())
         await member.begin("settings")
         await member.take_leadership()
         assert member._heart
@@ -47,8 +47,8 @@ def page(lease: Lease) -> Settlement:
     )
 
 
-# On a busy machine an answer may arrive in two parts, or what is done once a second falls into a group: both only
-# add round trips, so the least is what is sent.
+# The clock stands still: what is done once a second falls into no group. On a busy machine an answer may arrive in
+# two parts, which only adds round trips, so the least is what is sent.
 
 
 async def turns_a_page(far: tuple["PostgresFrontier", Proxy], delay: float) -> float:
