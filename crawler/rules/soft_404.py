@@ -25,7 +25,6 @@ _LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not ever
 _NUMBER: Final = late(r"-?\d+")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
-
 MOST_ASKED: Final = 8  # nonexistent pages of an origin, folder or path
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
 SETTLED: Final = 2
