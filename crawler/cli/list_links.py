@@ -1,10 +1,10 @@
 """The rows of `list links`: the links of each page, with what they lead to.
 
 There may be a hundred for each URL, and most lead where others do. So what a target has in common in all its
-rows is spelt once, as it is written, and remembered for many targets, 250 bytes each.
+rows is spelt once, as it is written, and remembered for many targets, 250 bytes each, in their places by id.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -28,7 +28,7 @@ FIELDS: Final = (
     "text", "place",
 )  # fmt: skip
 BATCH: Final = 20_000  # links whose targets are looked up together
-REMEMBERED: Final = 200_000  # targets
+REMEMBERED: Final = 400_000  # targets
 
 SpeltRows = Sequence[Sequence[str]]
 Spell = Callable[[Any], str]
@@ -114,7 +114,7 @@ def _batches(every: Iterable[_Links]) -> Iterator[Sequence[_Links]]:
 
 
 async def _spelt(rows: Reads, batch: Sequence[_Links], targets: "_Targets", spell: Spell) -> SpeltRows:
-    leads = await targets.of({abs(to) for links in batch for to in links.ids})
+    leads = await targets.of(batch)
     anchors = await reports.anchors_of(rows, list({links.source.id: None for links in batch}))
     no, yes, nothing = spell(False), spell(True), spell(None)
     spelt: list[Sequence[str]] = []
@@ -122,13 +122,15 @@ async def _spelt(rows: Reads, batch: Sequence[_Links], targets: "_Targets", spel
         begin = spell(source.url)
         kind_cell = spell(kind)
         for to in ids:
-            if found := leads.get(abs(to)):
-                url, final_url, answer, final_status = found
+            if found := leads[abs(to)]:
+                url, final_url, (outcome, status, external), final = found
                 text = place = nothing
                 if anchors and kind == "link" and (said := anchors.get((source.id, abs(to)))):
                     text, place = spell(said.text or None), spell(said.landmark or None)
-                nofollow = yes if to < 0 else no
-                spelt.append((begin, url, kind_cell, nofollow, *answer, final_url, final_status, text, place))
+                avoid = yes if to < 0 else no
+                spelt.append(
+                    (begin, url, kind_cell, avoid, outcome, status, external, final_url, final, text, place)
+                )
     return spelt
 
 
@@ -159,21 +161,26 @@ class _Targets:
     """What links lead to, by id, of which some are remembered: many pages link to the same."""
 
     def __init__(self, rows: Reads, spell: Spell) -> None:
-        self._rows, self._spell, self._known = rows, spell, dict[int, Target]()
+        self._rows, self._spell = rows, spell
+        self._known, self._count = list[Target | None](), 0
         # Few differ, so that all targets share them.
         self._short = lru_cache(1_000)(spell)
         self._answers = lru_cache(1_000)(lambda *cells: tuple(map(spell, cells)))
 
-    async def of(self, ids: Collection[int]) -> Mapping[int, Target]:
-        """The cells of `FIELDS` that are those of the target; of these ids, and of others."""
-        missing = [number for number in ids if number not in self._known]
-        if len(self._known) + len(missing) > REMEMBERED:
-            self._known, missing = {}, list(ids)
+    async def of(self, batch: Sequence[_Links]) -> Sequence[Target | None]:
+        """The cells of `FIELDS` that are those of the target, by id; of these links, and of others."""
+        ids = {abs(to) for links in batch for to in links.ids}
+        more = max(ids, default=0) + 1 - len(self._known)
+        self._known += [None] * more
+        missing = [number for number in ids if self._known[number] is None]
+        if self._count + len(missing) > REMEMBERED:
+            self._known, self._count, missing = [None] * len(self._known), 0, list(ids)
         if missing:
             found = await self._rows.read(reads.TargetsOf(sorted(missing)))
             ends = await _ends(self._rows, found)
             for number, target in found.items():
-                self._known[number] = self._cells(target, ends.get(number))
+                self._known[number] = self._cells(target, ends.get(number) if target.redirect else target)
+            self._count += len(found)
         return self._known
 
     def _cells(self, target: TargetRow, end: TargetRow | None) -> Target:
@@ -184,7 +191,7 @@ class _Targets:
 
 
 async def _ends(rows: Reads, targets: Mapping[int, TargetRow]) -> Mapping[int, TargetRow]:
-    """Where the redirects of each target end; none for those without an end."""
+    """Where the redirects of each target that redirects end; none for those without an end."""
     known = dict(targets)
     for _ in range(LONGEST_CHAIN):
         due = {target.redirect for target in known.values() if target.redirect} - known.keys()
@@ -193,6 +200,8 @@ async def _ends(rows: Reads, targets: Mapping[int, TargetRow]) -> Mapping[int, T
         known |= await rows.read(reads.TargetsOf(sorted(due)))
     ends: dict[int, TargetRow] = {}
     for number, target in targets.items():
+        if not target.redirect:
+            continue
         at: TargetRow | None = target
         for _ in range(LONGEST_CHAIN):
             if at is None or not at.redirect:

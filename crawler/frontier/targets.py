@@ -21,4 +21,4 @@ FROM known AS u LEFT JOIN external AS x ON x.id = u.id WHERE u.id @any(ids)
 def targets_of(db: Database, ids: Sequence[int]) -> Mapping[int, TargetRow]:
     """See `ports.reads.TargetsOf`."""
     rows = db.ask(_OF, {"ids": db.dialect.all_of(ids)}, packed=True)()
-    return {number: TargetRow._make(of_target) for number, *of_target in rows}
+    return {row[0]: TargetRow._make(row[1:]) for row in rows}
