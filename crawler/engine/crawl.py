@@ -141,8 +141,7 @@ class Crawl:
             await self.frontier.reopen(self._outages.failed)
         self._pool.clear()
 
-    # -- the steps of the phases
-    # ------------------------------------------------------------------------------
+    # -- the steps of the phases -------------------------------------------------------------------------
 
     async def _open(self) -> Event:
         """Taking over from a leader that died is the same as resuming its run."""
@@ -239,8 +238,7 @@ class Crawl:
             self.course.is_stalled = not await self._leader.has_progressed()
         return Event.DONE
 
-    # -- leasing and settling
-    # ---------------------------------------------------------------------------------
+    # -- leasing and settling ----------------------------------------------------------------------------
 
     async def _lease(self, depth: int | None) -> Batch:
         self._pool.clear_wake()
@@ -301,8 +299,7 @@ class Crawl:
             log.debug("not visited now; leased again later", extra={"fields": {"reasons": dict(reasons)}})
             await self.frontier.release([item.lease for item in unvisited])
 
-    # -- stopping
-    # -------------------------------------------------------------------------------------------------
+    # -- stopping ----------------------------------------------------------------------------------------
 
     def _is_stopping(self) -> bool:
         if reason := self.course.reached(self._visits.requested):

@@ -173,8 +173,7 @@ class ExternalLinks:
         self.is_offline = not self._is_online and len(self._hosts) >= ALONE
         self._is_online = not self.is_offline
 
-    # -- one URL
-    # ----------------------------------------------------------------------------------------------
+    # -- one URL -----------------------------------------------------------------------------------------
 
     async def _answer(self, link: DueLink) -> CheckedLink:
         redirects, sets_cookie, reply = Redirects(link.url, hops=self.max_redirects), False, None
@@ -241,8 +240,7 @@ class ExternalLinks:
         while (pause := at - self.clock()) > 0:
             await self.sleep(pause)
 
-    # -- whether it may be requested
-    # ---------------------------------------------------------------------------
+    # -- whether it may be requested ---------------------------------------------------------------------
 
     async def _exclusion(self, url: Url) -> _Exclusion | None:
         """Why a URL is not to be requested: its host is given up, or robots.txt forbids it."""

@@ -31,8 +31,7 @@ DUPLICATE: Final = code(Unlisted(Why.DUPLICATE))
 UNVISITED: Final = code(Unlisted(Why.UNVISITED))
 
 
-# -- found
-# ----------------------------------------------------------------------------------------------------
+# -- found -----------------------------------------------------------------------------------------------
 
 
 class Way(NamedTuple):
@@ -126,8 +125,7 @@ def _first_stated(page: Earlier) -> int | None:
     return page.stated if page.stated is None or page.lastmod in {page.stated, page.header} else 0
 
 
-# -- settled and kept
-# -----------------------------------------------------------------------------------------
+# -- settled and kept ------------------------------------------------------------------------------------
 
 DAY: Final = 86_400  # seconds
 FORBIDDEN: Final = 172_800.0  # seconds for 401 and 403: after two days the login is taken as intended
@@ -231,8 +229,7 @@ def patience_by_code(keep: float) -> Mapping[str, Patience]:
     return rows
 
 
-# -- asked again
-# ----------------------------------------------------------------------------------------------
+# -- asked again -----------------------------------------------------------------------------------------
 
 AVERTED: Final[Mapping[str, frozenset[Cause]]] = {
     "timeout": frozenset({Cause.TIMEOUT}),
@@ -251,8 +248,7 @@ def averted(before: Mapping[str, float], now: Mapping[str, float]) -> frozenset[
     return frozenset(code(end) for cause in causes for end in (Failed(cause), Kept(cause)))
 
 
-# -- dated
-# ----------------------------------------------------------------------------------------------------
+# -- dated -----------------------------------------------------------------------------------------------
 
 
 def first_date(
@@ -406,8 +402,7 @@ class Datable(NamedTuple):
         return known and self.content != self.published_content
 
 
-# -- one of several
-# -------------------------------------------------------------------------------------------
+# -- one of several --------------------------------------------------------------------------------------
 
 
 class SortOrder(NamedTuple):
