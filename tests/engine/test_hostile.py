@@ -240,7 +240,7 @@ async def test_content_codings_and_decompression_bombs(tmp_path: Path) -> None:
 
 
 async def test_message_framing(tmp_path: Path) -> None:
-    await check(sites.framing(), tmp_path)
+    await check(sites.framing(), tmp_path, total_timeout=5.0)
 
 
 async def test_slow_responses_time_out(tmp_path: Path) -> None:
