@@ -34,19 +34,19 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4140,
-    "model": 2005,
+    "parse": 4153,
+    "model": 2007,
     "errors": 200,
     "settings": 1709,
     "ports": 1054,
-    "report": 3998,
+    "report": 4015,
     "rules": 4409,
     "fetch": 4052,
     "frontier": 8820,
     "sitemap": 5015,
-    "engine": 3418,
+    "engine": 3429,
     "workers": 1450,
-    "app": 5825,
+    "app": 5851,
     "cli": 5860,
     "testing": 60,
 }

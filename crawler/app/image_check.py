@@ -14,6 +14,7 @@ from typing import Final
 import anyio
 
 from crawler.app.external import asking
+from crawler.app.report import note_left_out
 from crawler.engine.robots import Access
 from crawler.model.external import BROKEN, CheckedLink, DueLink, kind_of
 from crawler.model.note import BROKEN_IMAGES
@@ -48,6 +49,7 @@ async def check_images(
     known = await frontier.read(reads.BrokenImages())
     choice = _Choice(run, settings.external.max_external)
     broken: dict[str, str] = {}
+    asked = set[str]()
     async for image in _images(frontier):
         choice.add(image)
         if image in known:
@@ -57,6 +59,7 @@ async def check_images(
 
     def note(image: Url, code: str) -> None:
         broken.pop(image, None)
+        asked.add(image)
         if kind_of(code) == BROKEN:
             broken[image] = code
 
@@ -65,7 +68,7 @@ async def check_images(
             note(images[one.id], one.code)
 
     log.info("checking images", extra={"fields": {"urls": len(images)}})
-    with anyio.move_on_after(min(seconds, settings.external.max_external_time)):
+    with anyio.move_on_after(min(seconds, settings.external.max_external_time)) as limit:
         async with asking(settings, store, frontier.clock) as checking, anyio.create_task_group() as tasks:
             tasks.start_soon(checking.ask, others)
             own = [image for image in images if origin(image) in hosts]
@@ -73,6 +76,8 @@ async def check_images(
                 note(image, code)
     noted: Mapping[str, str] = dict(sorted(broken.items())[:MOST_NOTED])
     await frontier.remember(BROKEN_IMAGES, noted)
+    because = "max-external-time" if limit.cancelled_caught else "no answer"
+    await note_left_out(frontier, "images", len(images) - len(asked), because)
 
 
 class _Choice:

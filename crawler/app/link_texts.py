@@ -24,6 +24,7 @@ from crawler.model.outcome import HTML
 from crawler.model.rendering import Rendering
 from crawler.model.rows import AnchorRow, PageRow
 from crawler.parse.extract import Extract
+from crawler.parse.feeds import FEED_TYPES
 from crawler.parse.html import ParsedPage
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url, origin
@@ -36,10 +37,13 @@ from crawler.report.url_kind import BY_KIND, LINK_CODES
 CODES: Final = frozenset(code for code in LINK_CODES if code.severity is not Severity.INFO)
 KINDS: Final = frozenset(kind for kind, code in BY_KIND.items() if code in CODES)
 EXAMPLES: Final = 3  # pages of a target in the template; of others, those that a report names
+READABLE: Final = HTML | FEED_TYPES
 MOST_CHOSEN: Final = 1_000  # pages, most of which were read in earlier runs
 MOST_TARGETS: Final = 1_000  # of one page
 AT_ONCE: Final = 5  # requests
 BATCH: Final = 100  # pages that are looked up together
+LONGEST: Final = 120.0  # seconds in all, or
+LONGEST_EACH: Final = 2.0  # for each page, if these are more
 SILENT: Final = 5  # pages of an origin without an answer, one after the other, after which it is left alone
 
 log = logging.getLogger("crawler")
@@ -104,11 +108,14 @@ class LinkTexts(NamedTuple):
             return 0
         log.info("reading pages again", extra={"fields": {"pages": len(due)}})
         read, silent = set[int](), Counter[str]()
-        with anyio.move_on_after(self.seconds) as limit:
+        longest = max(LONGEST, LONGEST_EACH * len(due))
+        with anyio.move_on_after(min(self.seconds, longest)) as limit:
             for at in range(0, len(due), AT_ONCE):
                 await self._round(due[at : at + AT_ONCE], read, silent)
-        if left := len(due) - len(read):
-            because = "max-time" if limit.cancelled_caught else "no answer"
+        slow = "max-time" if self.seconds < longest else "slow answers"
+        left, because = len(due) - len(read), slow if limit.cancelled_caught else "no answer"
+        await reports.note_left_out(self.frontier, "pages", left, because)
+        if left:
             fields = {"left": left, "because": because}
             log.warning("not all pages were read again", extra={"fields": fields})
         return len(read)
@@ -158,7 +165,9 @@ class LinkTexts(NamedTuple):
             for page in (found[number] for number in some if number in found and number in links):
                 targets = sorted({abs(to) for to in links[page.id].links} & broken.keys())[:MOST_TARGETS]
                 old = (known.get((page.id, to)) for to in targets)
-                if page.type not in HTML or all(row and row.version == (page.content or "") for row in old):
+                if page.type not in READABLE or all(
+                    row and row.version == (page.content or "") for row in old
+                ):
                     continue
                 if left <= 0:
                     return

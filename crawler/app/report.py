@@ -17,7 +17,7 @@ from crawler.app.publication import final_start, published_as
 from crawler.app.robots_line import compared
 from crawler.app.state import FOLDER, MEMORY, name_of
 from crawler.errors import ConfigError, NoState, OutputError
-from crawler.model.note import EXTERNAL, ROBOTS_LINE, SETTINGS, UNRELIABLE, VANISHED
+from crawler.model.note import EXTERNAL, LEFT_OUT, ROBOTS_LINE, SETTINGS, UNRELIABLE, VANISHED
 from crawler.model.rows import AnchorRow, PageRow
 from crawler.parse import url as urls
 from crawler.parse.credentials import masked
@@ -95,6 +95,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         robots_names=named.is_named,
         robots_others=named.others,
         check=check,
+        left_out=await frontier.recall(LEFT_OUT),
         shell=await frontier.read(reads.SameShell(MANY_SHELLS)),
         vanished=await frontier.recall(VANISHED),
         external=await frontier.read(reads.CountAnswers()) if check else None,
@@ -103,6 +104,17 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         program=f"sitemap-crawler {version('sitemap-crawler')}",
         robots_ignored=any(name == IGNORE_ROBOTS for name, _ in of_the_run),
     )
+
+
+async def note_left_out(frontier: Frontier, what: str, count: int, because: str) -> None:
+    """Notes for the report how many `images` or `pages` were not asked after the crawl, if any."""
+
+    def noted(known: Mapping[str, tuple[int, str]]) -> Mapping[str, tuple[int, str]]:
+        others = {kind: left for kind, left in known.items() if kind != what}
+        return others | ({what: (count, because)} if count else {})
+
+    if count or what in await frontier.recall(LEFT_OUT):
+        await frontier.amend(LEFT_OUT, noted)
 
 
 def state_words(settings: Settings, start: str) -> str:

@@ -92,6 +92,9 @@ EXTERNAL: Final = Note[ExternalCheck | None]("external", ExternalCheck | None, N
 BROKEN_IMAGES: Final = Note[Mapping[str, str]]("broken images", dict[str, str], {})
 """Images of listed pages that do not answer, with the code of the answer."""
 
+LEFT_OUT: Final = Note[Mapping[str, tuple[int, str]]]("left out", dict[str, tuple[int, str]], {})
+"""What was not done after the publication: how many `images` or `pages` were not asked, and why."""
+
 IDENTITY: Final = Note[Mapping[str, Any]]("identity", dict[str, Any], {})
 """What the run crawls, in the form of a manifest: site, scope, and the settings that choose pages."""
 

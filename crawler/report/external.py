@@ -27,6 +27,19 @@ def external_words(facts: Mapping[str, Any] | None) -> str:
     return f"{words}; {left:,} left to the next run ({because})" if left else words
 
 
+def left_words(left_out: Mapping[str, tuple[int, str]]) -> str:
+    """What else was not asked after the crawl; empty if that is nothing."""
+    what = {
+        "images": "that may be broken were not asked",
+        "pages": "with broken links were not read again for the text of these",
+    }
+    parts = (
+        f"{counted(count, kind.removesuffix('s'))} {what.get(kind, 'were left out')} ({because})"
+        for kind, (count, because) in sorted(left_out.items())
+    )
+    return "; ".join(parts)
+
+
 def external_json(check: ExternalCheck | None, counts: ExternalCounts | None) -> dict[str, Any] | None:
     """What is known of the links to other sites; None if they were not checked."""
     if check is None or counts is None:

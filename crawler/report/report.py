@@ -103,6 +103,7 @@ class Known(Struct, frozen=True):
     robots_names: bool | None = None  # whether robots.txt has that line; None: unknown
     robots_others: Sequence[str] = ()  # other sitemaps that it names, and that are not written here
     check: ExternalCheck | None = None  # of links to other sites; None: they were not checked
+    left_out: Mapping[str, tuple[int, str]] = field(default_factory=dict)  # as in the note
     vanished: VanishedPages = NONE_VANISHED
     shell: PagesOfKind | None = None  # the most addresses with the same bytes, which run scripts
     external: ExternalCounts | None = None  # what is known of these links

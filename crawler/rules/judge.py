@@ -232,7 +232,7 @@ class Judge:
         """The pages that a feed links to; none if the document is none."""
         if essence not in FEED_TYPES or not feeds.is_feed(reply.body):
             return ()
-        found = (to for text in feeds.links(reply.body) if (to := self._rules.normalise(text, url)))
+        found = (to for item in feeds.items(reply.body) if (to := self._rules.normalise(item.href, url)))
         return page_links.within([found], page_links.MAX_LINK_BYTES, known=[url])[0]
 
     def _html(self, lease: Lease, reply: Response, facts: Facts, page: ParsedPage, now: datetime) -> Verdict:

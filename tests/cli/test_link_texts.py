@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import math
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -248,15 +247,52 @@ def test_site_without_answers_does_not_hide_the_next(run: Run) -> None:
 
 def test_choice_of_pages_does_not_depend_on_a_clock(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def elapsed(seconds: float) -> anyio.CancelScope:
-        return anyio.move_on_after(0 if seconds < math.inf else seconds)
+        return anyio.move_on_after(0 if seconds < link_texts.LONGEST else seconds)
 
     monkeypatch.setattr(link_texts, "anyio", Mock(wraps=anyio, move_on_after=elapsed))
     assert site.crawl()[0] == 0
     assert site.links()["/p3", "/lost"] == ("Lost & found", "main")
     site.state = "limited.db"
-    told = site.told("--max-time", "600")
+    told = site.told("--max-time", "100")
     [left] = [one for one in told if one["event"] == "not all pages were read again"]
     assert (left["left"], left["because"]) == (4, "max-time")
+
+
+def feed(*names: str) -> bytes:
+    items = (
+        f"<item><title>About &lt;i&gt;{one}&lt;/i&gt;</title><link>/{one}</link></item>" for one in names
+    )
+    text = f"<rss><channel><title>News</title>{''.join(items)}</channel></rss>"
+    return http(text, Content_Type="application/rss+xml")
+
+
+def test_broken_links_of_feeds_say_their_titles(site: Site) -> None:
+    site.home.put("/p1", page("p1", '<a href="/feed">Feed</a>'))
+    site.home.put("/feed", feed("p2", "old-news"))
+    assert site.crawl("--report=r.md")[0] == 0
+    assert site.links("--from", "/feed") == {("/feed", "/old-news"): ("About old-news", "")}
+    assert "`/feed (“About old-news”)`" in Path("r.md").read_text()
+    site.home.put("/feed", feed("p2", "old-news", "older"))
+    assert site.crawl()[0] == 0
+    assert site.links("--from", "/feed")["/feed", "/older"] == ("About older", "")
+    assert site.asked().count("/feed") == 2
+    assert site.crawl()[0] == 0
+    assert site.asked().count("/feed") == 1, "all is known"
+
+
+def test_pages_that_were_not_read_again_are_reported(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    reports = [f"--report=r.{suffix}" for suffix in ("json", "html", "md")]
+    with monkeypatch.context() as patch:
+        patch.setattr(link_texts, "LONGEST", 0.0)
+        patch.setattr(link_texts, "LONGEST_EACH", 0.0)
+        assert site.crawl(*reports)[0] == 0
+    left = json.loads(Path("r.json").read_text())["left_out"]
+    assert left == {"pages": {"count": 4, "because": "slow answers"}}
+    words = "4 pages with broken links were not read again for the text of these (slow answers)"
+    assert words in Path("r.html").read_text()
+    assert words in Path("r.md").read_text()
+    assert site.crawl(*reports)[0] == 0
+    assert json.loads(Path("r.json").read_text())["left_out"] == {}
 
 
 @pytest.mark.slow

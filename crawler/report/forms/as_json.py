@@ -57,6 +57,9 @@ def as_json(report: SiteReport) -> dict[str, Any]:
         ],
         "findings": [_finding(finding) for finding in report.findings],
         "external": external_json(known.check, known.external),
+        "left_out": {
+            kind: {"count": count, "because": because} for kind, (count, because) in known.left_out.items()
+        },
         "changes": _changes(report),
         "lastmod": {kind: dict(counts) for kind, counts in report.lastmod.items()},
         "clicks": [{"clicks": clicks, "urls": urls} for clicks, urls in report.clicks.items()],

@@ -7,7 +7,7 @@ from crawler.parse.credentials import masked
 from crawler.report.actions import actions
 from crawler.report.actions import words as action_words
 from crawler.report.catalogue import GROUPED, Code
-from crawler.report.external import external_json, external_words
+from crawler.report.external import external_json, external_words, left_words
 from crawler.report.formatting import counted, minute, said_words, shortened
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, SiteReport
@@ -98,8 +98,10 @@ def balance(report: SiteReport) -> list[str]:
 
 
 def external(report: SiteReport) -> str:
-    """What is known of the links to other sites; empty if they were not checked."""
-    return external_words(external_json(report.known.check, report.known.external))
+    """What is known of the links to other sites, and what was not asked; empty if they were not checked."""
+    known = report.known
+    words = (external_words(external_json(known.check, known.external)), left_words(known.left_out))
+    return "; ".join(filter(None, words))
 
 
 def difference(report: SiteReport) -> str:
