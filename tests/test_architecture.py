@@ -34,8 +34,8 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4153,
-    "model": 2007,
+    "parse": 4171,
+    "model": 2018,
     "errors": 200,
     "settings": 1709,
     "ports": 1054,
@@ -46,7 +46,7 @@ BUDGETS = {
     "sitemap": 5015,
     "engine": 3429,
     "workers": 1450,
-    "app": 5851,
+    "app": 5937,
     "cli": 5860,
     "testing": 60,
 }

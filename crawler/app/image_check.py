@@ -53,7 +53,7 @@ async def check_images(
     async for image in _images(frontier):
         choice.add(image)
         if image in known:
-            broken[image] = known[image]
+            broken[image] = known[image].code
     images = [*map(Url, broken), *(image for image in choice.chosen() if image not in broken)]
     others = [DueLink(number, url) for number, url in enumerate(images) if origin(url) not in hosts]
 

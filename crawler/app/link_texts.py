@@ -65,15 +65,23 @@ async def read_link_texts(
         most = min(most, max(0, given.most_pages - asked))
     if not most:
         return 0
+    begun, read = anyio.current_time(), PageReader(access, parts.judge, parts.reader, frontier.clock).read
     texts = LinkTexts(
         frontier,
         Findings(run, complete=True, check=await frontier.recall(EXTERNAL)),
-        PageReader(access, parts.judge, parts.reader, frontier.clock).read,
+        read,
         normaliser(given.settings, base=given.base),
         most,
         seconds,
     )
-    return await texts()
+    count = await texts()
+    left = min(seconds - (anyio.current_time() - begun), LONGEST)
+    if given.settings.dates.images and given.settings.external.check_external and count < most:
+        from crawler.app.image_texts import ImageTexts  # noqa: PLC0415 - few crawls check images
+
+        normalise = Normaliser(strip=(), sessions=None, base=given.base)
+        count += await ImageTexts(frontier, read, normalise, most - count, left)()
+    return count
 
 
 class _Broken(NamedTuple):
@@ -128,7 +136,7 @@ class LinkTexts(NamedTuple):
         """
 
         async def look(one: _PageToRead) -> None:
-            page = await self.read(one.page.url, {Extract.ANCHORS}, _rendering(one.page))
+            page = await self.read(one.page.url, {Extract.ANCHORS}, rendering_of(one.page))
             if page is not None:
                 await self.frontier.store_anchors(await self._anchors(one, page))
                 read.add(one.page.id)
@@ -205,7 +213,7 @@ class LinkTexts(NamedTuple):
         return list(found.values())
 
 
-def _rendering(page: PageRow) -> Rendering | None:
+def rendering_of(page: PageRow) -> Rendering | None:
     """How the page was rendered; None: it was not."""
     stored = rendering.read(page.rendering) if page.rendering else None
     return stored if stored and stored.after else None

@@ -95,6 +95,14 @@ def external_of(values: Sequence[Any]) -> ExternalRow | None:
     return None if values[0] is None else ExternalRow(*values)
 
 
+class BrokenImage(NamedTuple):
+    """An image that does not answer."""
+
+    code: str  # of an `Answer`
+    text: str | None = None  # what stands for it on the first page that shows it; None: that was not read
+    place: str = ""  # `parse.anchors.Place`
+
+
 class ExternalCheck(NamedTuple):
     """A check of the links to other sites. One that was interrupted is continued by the next run."""
 

@@ -92,6 +92,9 @@ EXTERNAL: Final = Note[ExternalCheck | None]("external", ExternalCheck | None, N
 BROKEN_IMAGES: Final = Note[Mapping[str, str]]("broken images", dict[str, str], {})
 """Images of listed pages that do not answer, with the code of the answer."""
 
+IMAGE_TEXTS: Final = Note[Mapping[str, tuple[str, str]]]("image texts", dict[str, tuple[str, str]], {})
+"""Text and place of broken images, on the first page that shows them."""
+
 LEFT_OUT: Final = Note[Mapping[str, tuple[int, str]]]("left out", dict[str, tuple[int, str]], {})
 """What was not done after the publication: how many `images` or `pages` were not asked, and why."""
 

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 from msgspec import Meta
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawler.parse import encoding
+from crawler.parse import encoding, images
 from crawler.parse.refresh import ASCII_WHITESPACE
 
 MOST_ANCHORS: Final = 10_000  # of one page
@@ -69,6 +69,19 @@ def anchors(tree: LexborHTMLParser, name: str = "utf-8") -> Anchors:
             text, is_image = _text(node, tag)
             if known is None or text:
                 found[href] = Anchor(href, text, _place(node) or ("image" if is_image else ""))
+    hrefs = encoding.spell_queries(found, name)
+    return tuple(one._replace(href=href) for href, one in zip(hrefs, found.values(), strict=True))
+
+
+def pictures(tree: LexborHTMLParser, name: str = "utf-8") -> Anchors:
+    """The images of a page in the encoding `name`, one for each address, with the text in place of them."""
+    found: dict[str, Anchor] = {}
+    for node in tree.css(images.SHOWING):
+        href = images.image_of(node)
+        if href and href not in found and len(found) < images.MOST_IMAGES:
+            shown = node.parent.css_first("img") if node.tag == "source" and node.parent else node
+            said = (shown.attributes.get("alt") or "") if shown else ""
+            found[href] = Anchor(href, clean(said[: 10 * LONGEST_TEXT]), _place(node))
     hrefs = encoding.spell_queries(found, name)
     return tuple(one._replace(href=href) for href, one in zip(hrefs, found.values(), strict=True))
 

@@ -22,6 +22,7 @@ class Extract(Enum):
     VERSIONS = "versions"  # in other languages
     IMAGES = "images"
     ANCHORS = "anchors"  # what its links say, and where they stand
+    PICTURES = "pictures"  # the same of its images, in place of links
     SCRIPTS = "scripts"  # how much text it has, if it runs scripts
 
 

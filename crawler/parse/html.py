@@ -29,6 +29,7 @@ LONGEST_LANGUAGE: Final = 40  # characters of their codes
 NAMES: Final = ("link", "meta", "script", "base", "area", "frame", "iframe", "time")
 LIKE_ASCII: Final = frozenset({"utf-8", "windows-1252"})  # ASCII words of a page are in its bytes as they are
 LINKING: Final = frozenset({"alternate", "next", "prev", "previous"})
+SAYING: Final = frozenset({Extract.ANCHORS, Extract.PICTURES})
 MAX_ELEMENTS: Final = 300_000  # tags of one page that are read
 OTHER_MEDIA: Final = 4  # beside pictures, that a page may have
 FEW_LINKS: Final = 30  # up to here a page may be a login form or need scripts
@@ -128,8 +129,9 @@ def extract(source: PageSource) -> ParsedPage:
     page = reading.page(dates, _title(tree))
     if Extract.IMAGES in wanted:
         page = page._replace(images=encoding.spell_queries(shown_images.images(tree), name))
-    if Extract.ANCHORS in wanted:
-        page = page._replace(anchors=page_anchors.anchors(tree, name))
+    if not SAYING.isdisjoint(wanted):
+        said = page_anchors.anchors if Extract.ANCHORS in wanted else page_anchors.pictures
+        page = page._replace(anchors=said(tree, name))
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
     measured = page.scripted and Extract.SCRIPTS in wanted

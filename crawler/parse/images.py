@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Images of one page that are read: twice what a sitemap may have of it, as some are left out there.
 MOST_IMAGES: Final = 2_000
 LONGEST_SRCSET: Final = 65_536  # characters; a longer one is not read
+SHOWING: Final = "img,source,meta[content]"  # elements with images
 LAZY: Final = ("data-src", "data-lazy-src", "data-original")  # what scripts read, if src is a placeholder
 
 _OTHER_SCHEME: Final = late(r"(?!https?:)[a-z][a-z0-9+.\t\n\r-]*:", re.IGNORECASE)
@@ -31,8 +32,8 @@ Attributes = Mapping[str, str | None]
 def images(tree: "LexborHTMLParser") -> tuple[str, ...]:
     """The URLs of the first `MOST_IMAGES` images as written, without fragments, each once."""
     found: dict[str, None] = {}
-    for node in tree.css("img,source,meta[content]"):
-        image = _image(node)
+    for node in tree.css(SHOWING):
+        image = image_of(node)
         if image:
             found[image] = None
             if len(found) >= MOST_IMAGES:
@@ -40,7 +41,8 @@ def images(tree: "LexborHTMLParser") -> tuple[str, ...]:
     return tuple(found)
 
 
-def _image(node: "LexborNode") -> str | None:
+def image_of(node: "LexborNode") -> str | None:
+    """The image of one of these elements, as written."""
     given = node.attributes
     match node.tag:
         case "img":

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from crawler.errors import Exit
 from crawler.model import survey
-from crawler.model.external import DueLink, ExternalCounts, ExternalRow
+from crawler.model.external import BrokenImage, DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.rows import (
@@ -380,8 +380,8 @@ class LedgerRows(RowKind[LedgerRow], frozen=True):
     unchanged: bool = False
 
 
-class BrokenImages(Query[Mapping[str, str]], frozen=True):
-    """Images that do not answer, by the last check of this or an earlier run, with the code of the answer."""
+class BrokenImages(Query[Mapping[str, BrokenImage]], frozen=True):
+    """Images that do not answer, by the last check of this or an earlier run."""
 
 
 class DueLinks(Query[Sequence[DueLink]], frozen=True):

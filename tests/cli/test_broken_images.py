@@ -96,6 +96,34 @@ def test_a_site_that_falls_silent_has_no_broken_images(web: Web) -> None:  # noq
     assert len({line.partition(" ")[2] for line in methods(web.home) if ".png" in line}) == 3
 
 
+def test_a_broken_image_says_its_text_and_place(web: Web) -> None:  # noqa: F811
+    figure = '<main><img src="/lamp.png" srcset="/big.png 2x" alt="Our &#x202e;blue&#10; lamp"></main>'
+    badge = '<footer><a href="/b">B</a><img src="/badge.png" alt=""></footer>'
+    web.home.put("/", http(f"<!doctype html><title>A</title>{figure}{badge}"))
+    web.home.put("/b", http(f"<!doctype html><title>B</title><p>Text.</p>{badge}"))
+    assert web.crawl("--images", "--report=r.md")[0] == 0
+    home, other = (faulty(web)[web.url(f"home:{path}")] for path in ("/", "/b"))
+    assert home.startswith(
+        f"{web.url('home:/big.png')} (not found (404, 410); “Our blue lamp”, in the main part)"
+    )
+    assert "badge.png (not found (404, 410); in the footer)" in home
+    assert "badge.png (not found (404, 410); in the footer)" in other
+    assert "“Our blue lamp”" in Path("r.md").read_text()
+    assert methods(web.home).count("GET /") == 2
+    assert methods(web.home).count("GET /b") == 1, "one page tells of an image"
+    web.home.log.clear()
+    assert web.crawl("--images")[0] == 0
+    assert methods(web.home).count("GET /") == 1, "all is known"
+    assert "“Our blue lamp”" in faulty(web)[web.url("home:/")]
+
+
+def test_no_page_is_read_for_images_without_wish(web: Web) -> None:  # noqa: F811
+    shows(web, "/gone.png")
+    assert web.crawl("--images", "--link-pages", "0")[0] == 0
+    assert methods(web.home).count("GET /") == 1
+    assert faulty(web)[web.url("home:/")].endswith("gone.png (not found (404, 410))")
+
+
 @pytest.mark.system
 def test_members_of_a_run_check_images(web: Web) -> None:  # noqa: F811
     shows(web, "/gone.png")

@@ -101,3 +101,19 @@ def test_any_markup_is_read(markup: str) -> None:
     for _, text, where in read(markup):
         assert text == clean(text)
         assert where in PLACES
+
+
+def test_pictures_have_their_text_and_place() -> None:
+    markup = (
+        "<head><meta property=og:image content=og.png></head><main><img src=a.png alt=' The\n lamp '>"
+        "<picture><source srcset='b.png 2x'><img src=c.png alt=Lamps></picture></main>"
+        "<footer><img src=a.png alt=Again><img src=d.png></footer>"
+    )
+    source = PageSource(markup.encode(), "https://e.com/", wanted=frozenset({Extract.PICTURES}))
+    assert {one.href: (one.text, one.place) for one in source.read().anchors} == {
+        "og.png": ("", "head"),
+        "a.png": ("The lamp", "main"),
+        "b.png": ("Lamps", "main"),
+        "c.png": ("Lamps", "main"),
+        "d.png": ("", "footer"),
+    }

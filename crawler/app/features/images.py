@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from typing import ClassVar, Final, NamedTuple
 
 from crawler.app.features.feature import Counts, Feature, Lines, Said, in_groups
-from crawler.model.external import Answer, says
+from crawler.model.external import Answer, BrokenImage, says
 from crawler.model.facts import Element, Entry, Extras, LabelledUrl
 from crawler.model.outcome import Listed
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
@@ -22,7 +22,7 @@ from crawler.parse.url import LONGEST_URL, Url
 from crawler.ports import Frontier, Reads, reads
 from crawler.ports.features import PageFeature, SeenPage
 from crawler.report.catalogue import Code
-from crawler.report.formatting import counted
+from crawler.report.formatting import counted, said_words
 from crawler.settings.sections import Settings
 
 NAME: Final = "images"
@@ -64,11 +64,11 @@ class Left(NamedTuple):
     """Images that are left out of entries."""
 
     site_wide: Collection[Url]
-    broken: Mapping[str, str]  # with the code of the answer: only those that do not exist are left out
+    broken: Mapping[str, BrokenImage]  # by the code of the answer: only those that do not exist are left out
 
     def is_missing(self, image: Url) -> bool:
         """Whether it does not exist. Others may be back before the sitemap is read."""
-        return image in self.broken and self.broken[image] == NOT_FOUND
+        return image in self.broken and self.broken[image].code == NOT_FOUND
 
 
 def shown(images: Sequence[LabelledUrl], left: Left) -> Shown:
@@ -80,11 +80,16 @@ def shown(images: Sequence[LabelledUrl], left: Left) -> Shown:
     return Shown(own[:MAX_IMAGES], site_wide, own[MAX_IMAGES:], missing)
 
 
-def broken_words(found: Shown, broken: Mapping[str, str]) -> str:
+def broken_words(found: Shown, broken: Mapping[str, BrokenImage]) -> str:
     """The detail of a page with broken images; empty if it has none."""
     images = [url for urls in found for url in urls if url in broken]
-    words = [f"{url} ({says(broken[url])})" for url in images[:NAMED]]
+    words = [f"{url} ({_fault(broken[url])})" for url in images[:NAMED]]
     return ", ".join(words) + (f" and {len(images) - NAMED:,} more" if len(images) > NAMED else "")
+
+
+def _fault(image: BrokenImage) -> str:
+    """What is wrong with it, what stands for it, and where."""
+    return "; ".join(filter(None, (says(image.code), said_words(image.text or "", image.place))))
 
 
 def cut_words(found: Shown) -> str:
