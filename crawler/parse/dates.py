@@ -38,7 +38,7 @@ def http_date(text: str, now: datetime) -> datetime | None:
     after it. The weekday is not checked against the date.
     """
     text = text.strip(" \t")
-    if len(text) > _LONGEST:
+    if not text or len(text) > _LONGEST:
         return None
     if at := _fixdate(text):
         return at

@@ -25,6 +25,7 @@ from crawler.rules.traps import calendar_of
 FINGERPRINTED_SHARE: Final = 8
 _JOINING: Final = frozenset("?;+,")
 SHORT_WORD: Final = 3  # characters
+_SOME_DIGIT: Final = re.compile(r"\d")  # as each id of a session has
 _SEPARATORS: Final = re.compile(r"[\W_]")
 _BUT_DOTS: Final = late(r"[^\w.]|_")
 
@@ -53,7 +54,7 @@ def is_suspicious(url: str) -> bool:
     parts = [part for part in path.split("/") if part]
     words = _words(_SEPARATORS, path)
     is_again = len(set(parts)) < len(parts) or (len(set(words)) < len(words) and _has_word_again(parts))
-    return is_again or any(sessions(url))
+    return is_again or (_SOME_DIGIT.search(path) is not None and any(sessions(url)))
 
 
 def _words(separators: re.Pattern[str], text: str) -> list[str]:

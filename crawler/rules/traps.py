@@ -59,6 +59,7 @@ _DATE_PATH: Final = re.compile(
 _CALENDAR_PATH: Final = re.compile(
     r"/(?:(?:(?>[^/?]*?(?:calend|kalend|agenda))[^/?]*+|cal)/[^?]*\d|cal[_-]\d)", re.IGNORECASE
 )
+_SOME_YEAR: Final = re.compile(_YEAR)  # most URLs have none, which is found out sooner
 _NUMBER: Final = late(r"\d+")
 _COUNT: Final = late(r"-?\d")  # or an offset, as in month=-3
 _DATE_VALUE: Final = late(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
@@ -151,7 +152,7 @@ def calendar_of(url: str) -> str | None:
     if query and (named := _calendar_query(query)):
         return f"{path}?{named}"
     target = urls.target(path)
-    if found := _DATE_PATH.search(target):
+    if _SOME_YEAR.search(target) and (found := _DATE_PATH.search(target)):
         return f"{urls.origin(path)}{target[: found.start()]}{{date}}{target[found.end() :]}"
     if _CALENDAR_PATH.match(target):
         return urls.origin(path) + _NUMBER.sub("{n}", target)
