@@ -90,15 +90,15 @@ def pairs(url: Url, base: Url) -> Iterator[Pair]:
             yield Pair(url, base, site + before, part, after, is_replaced)
 
 
-def without_a_part(url: Url) -> Iterator[Url]:
+def without_a_part(url: Url) -> Iterator[str]:
     """The addresses without one part, those that lack the most first; no start page."""
-    site, tokens = urls.origin(url), _TOKENS.findall(urls.target(url))
-    if len(tokens) > MOST_TOKENS:
+    ends = [token.end() for token in _TOKENS.finditer(url, urls.path_start(url))]
+    if len(ends) > MOST_TOKENS:
         return
-    for length in range(min(LONGEST_PART, len(tokens) - 1), 0, -1):
-        for start in range(1, len(tokens) - length + 1):
-            if length < len(tokens) - 1 or "?" in url:
-                yield Url(site + "".join((*tokens[:start], *tokens[start + length :])))
+    for length in range(min(LONGEST_PART, len(ends) - 1), 0, -1):
+        if length < len(ends) - 1 or "?" in url:
+            for begin, end in zip(ends, ends[length:], strict=False):
+                yield url[:begin] + url[end:]
 
 
 def without_a_folder(url: Url) -> Iterator[str]:

@@ -41,7 +41,7 @@ def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
             alike[page.title, shape].append(page.url)
     for page in pages:
         is_echoless = is_suspicious(page.url)
-        shorter = [known[base] for base in ignored_parts.without_a_part(page.url) if base in known]
+        shorter = [known[Url(base)] for base in ignored_parts.without_a_part(page.url) if base in known]
         bases = [base.url for base in shorter if base.is_like(page)][:1]
         if not bases:
             first = firsts[page.origin, page.content]
