@@ -34,17 +34,17 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4171,
+    "parse": 4197,
     "model": 2018,
     "errors": 200,
     "settings": 1709,
     "ports": 1054,
     "report": 4015,
-    "rules": 4409,
+    "rules": 4426,
     "fetch": 4052,
-    "frontier": 8820,
+    "frontier": 8843,
     "sitemap": 5015,
-    "engine": 3429,
+    "engine": 3477,
     "workers": 1450,
     "app": 5937,
     "cli": 5860,

@@ -26,13 +26,12 @@ from tests.frontier.test_nothing_lost import sitemaps
 from tests.waiting import eventually
 
 ROOT = Path(__file__).parent.parent
-REPEATS, ENDLESS = "lists repeats", "asks too often"
+REPEATS = "lists repeats"
 NOT_YET = {
     "path-info": REPEATS,
     "languages": REPEATS,
     "tag-combinations": REPEATS,
     "facet-paths": REPEATS,
-    "posted-senders": ENDLESS,
 }
 # What they answer is asked while they are crawled.
 ASKED = ("error-folder", "session-word", "stock-numbers")

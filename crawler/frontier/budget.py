@@ -10,13 +10,29 @@ from crawler.frontier.database import Database
 from crawler.frontier.patterns import READ
 from crawler.frontier.visits import ANY_DEPTH
 from crawler.parse.extract import BYTES, WORDING_DIGITS
-from crawler.rules.record import SETTLED
+from crawler.rules.record import LISTED, SETTLED
 from crawler.rules.traps import is_poor, requests_for
+
+# No contents of their own, beside the page without a query: what a pattern shows for any value; and, until
+# that was asked, the content with which one pattern of the path begins, as a first page proves nothing.
+_PATTERNS_BESIDE: Final = f"""
+FROM trap AS t JOIN known AS u ON u.@key = t.bare
+WHERE t.run = :run AND u.run = :run AND u.outcome = '{LISTED}'
+"""
+_UNPROVEN: Final = f"""
+SELECT id FROM trap WHERE run = :run AND pattern IN (
+    SELECT min(t.pattern) {_PATTERNS_BESIDE} AND NOT t.proven AND t.asked IS NULL GROUP BY t.bare)
+"""
+_BESIDE: Final = f"""
+SELECT t.id, t.missing {_PATTERNS_BESIDE} AND t.missing IS NOT NULL
+UNION ALL SELECT trap, min(version) FROM known WHERE run = :run AND trap IN ({_UNPROVEN}) GROUP BY trap
+"""
 
 
 def _distinct(content: str) -> str:
     """How many different ones there are. A file that is no page has a content of its own."""
-    return f"""count(DISTINCT CASE WHEN {READ} THEN coalesce({content}, url)
+    return f"""count(DISTINCT CASE WHEN (trap, version) IN ({_BESIDE}) THEN NULL
+    WHEN {READ} THEN coalesce({content}, url)
     WHEN outcome = 'unlisted:type' AND detail NOT IN ('text/html', 'application/xhtml+xml') THEN url END)"""
 
 

@@ -51,6 +51,12 @@ SELECT 1 FROM known AS u WHERE {_LISTED} AND u.echoing IN (
     SELECT o.version FROM known AS o WHERE o.run = :run AND o.outcome = '{LISTED}' AND o.version IS NOT NULL
 ) LIMIT 1
 """
+# A page with a query that has the title of the page without it may say no more than that does.
+TITLED_ALIKE: Final = f"""
+SELECT 1 FROM known AS u JOIN trap AS t ON t.id = u.trap JOIN known AS o ON o.@key = t.bare
+WHERE {_LISTED} AND o.run = :run AND o.outcome = '{LISTED}' AND o.title IS NOT DISTINCT FROM u.title
+LIMIT 1
+"""
 WITH_CONTENT: Final = f"""
 SELECT u.url FROM known AS u JOIN host AS h ON h.id = u.host
 WHERE {_LISTED} AND h.origin = :origin AND u.version = :content ORDER BY u.url LIMIT 1000
@@ -152,7 +158,8 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
 def repeated(db: Database) -> Sequence[RepeatedPage]:
     """See `ports.reads.RepeatedPages`."""
     run = {"run": db.run}
-    if not (db.one(IS_POOR, run)[0] or db.all(SAME_CONTENT, run | {"least": 2}) or db.all(ECHOED, run)):
+    is_likely = db.one(IS_POOR, run)[0] or db.all(SAME_CONTENT, run | {"least": 2})
+    if not (is_likely or db.all(ECHOED, run) or db.all(TITLED_ALIKE, run)):
         return []
     return [RepeatedPage(row[0], row[1], Url(row[2]), *row[3:]) for row in db.all(REPEATED, run)]
 

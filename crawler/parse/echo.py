@@ -75,11 +75,13 @@ _ANY_DATE: Final = late(
 class Echo:
     """What repeats one address, to be found in the texts of its page."""
 
-    def __init__(self, url: str, *, calendar: bool = False) -> None:
-        """`calendar`: the date of the URL and its neighbours repeat it, too."""
+    def __init__(self, url: str, *, calendar: bool = False, values: bool = False) -> None:
+        """`calendar`: the date of the URL and its neighbours repeat it, too. `values`: only those of its
+        query are looked for.
+        """
         self._dated = _date_of(url) if calendar else None
         self._calendar = calendar
-        self._phrases = _phrases(url, calendar=calendar)
+        self._phrases = _values(url) if values else _phrases(url, calendar=calendar)
         self._lists = list(_lists(url))
         target = b"/" + url.partition("://")[2].partition("/")[2].encode("utf-8", "surrogatepass")
         self._targets = {target, target.partition(b"?")[0]} - {b"/"}
@@ -194,6 +196,12 @@ def _phrases(url: str, *, calendar: bool) -> list[bytes]:
     if calendar:
         phrases |= dict.fromkeys(_dates_near(url))
     return list(phrases)[:MOST_PHRASES]
+
+
+def _values(url: str) -> list[bytes]:
+    """What repeats the values of a query."""
+    parts = url.partition("?")[2].encode("utf-8", "surrogatepass").split(b"&")[:MOST_PHRASES]
+    return [spelt for part in parts for spelt in _spelt(part.rpartition(b"=")[2]) if spelt]
 
 
 def _in_words(address: str) -> Iterator[bytes]:

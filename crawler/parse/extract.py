@@ -17,6 +17,7 @@ class Extract(Enum):
     FINGERPRINT = "fingerprint"  # of its content
     BLOCKS = "blocks"  # digests of the pieces of its text
     ECHOLESS = "echoless"  # the fingerprint is without what repeats the URL
+    VALUELESS = "valueless"  # the fingerprint is without pieces of text that repeat a value of the query
     CALENDAR = "calendar"  # the fingerprint is without the date of the URL and its neighbours
     SPARING = "sparing"  # the fingerprint is needed only if the page links to queries
     VERSIONS = "versions"  # in other languages

@@ -191,6 +191,17 @@ def echoless(folded: Folded, echo: Echo, plain: Lasting) -> Lasting:
     return Lasting(volatile_text.NODE.join(parts), _told(echo.without(folded.linked)))
 
 
+def without_echo(folded: Folded, echo: Echo) -> Lasting:
+    """Without the pieces of text that repeat the address, as a greeting of who is named in it does."""
+    text, linked = (
+        volatile_text.NODE.join(
+            piece for piece in part.split(volatile_text.NODE) if MARK not in echo.without(piece)
+        )
+        for part in (folded.text, folded.linked)
+    )
+    return lasting(folded._replace(text=text, linked=linked))
+
+
 def _told(text: bytes) -> bytes:
     """The pieces of a text that say more than the address."""
     return _ONLY_ECHO.sub(b"", volatile_text.NODE + text)[1:]

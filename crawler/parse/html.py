@@ -147,7 +147,7 @@ def extract(source: PageSource) -> ParsedPage:
         if source.ignored:
             content.remove(tree.css(source.ignored))
         visible = varying = content.visible_text(tree, may_have_main=has_main, measured=measured, media=media)
-        is_echoless = fingerprinted and Extract.ECHOLESS in wanted
+        is_echoless = fingerprinted and not wanted.isdisjoint(versions.WITHOUT_ECHO)
         if is_echoless and (links := versions.links_that_vary(tree, page, source)):
             content.remove(links)
             varying = content.visible_text(tree, may_have_main=has_main, media=media)

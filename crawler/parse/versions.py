@@ -20,6 +20,7 @@ from crawler.parse.refresh import ASCII_WHITESPACE
 if TYPE_CHECKING:
     from crawler.parse.html import PageSource, ParsedPage
 
+WITHOUT_ECHO: Final = frozenset({Extract.ECHOLESS, Extract.VALUELESS})
 MOST_ECHOES: Final = 2_000  # links of one page that are compared with its address
 
 _HOST: Final = late(r"(?:https?:)?//(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]*)", re.IGNORECASE)
@@ -41,7 +42,10 @@ def versioned(
         unordered = None
     elif leads_to_queries(page, source.url):
         unordered = content.unordered(visible)
-    if Extract.ECHOLESS in source.wanted:
+    if Extract.VALUELESS in source.wanted:
+        values = echo.Echo(source.url, values=True)
+        ordered = content.fingerprint(content.without_echo(content.fold(varying), values))
+    elif Extract.ECHOLESS in source.wanted:
         is_calendar = Extract.CALENDAR in source.wanted
         if varying is not visible:
             folded = content.fold(varying)

@@ -11,13 +11,14 @@ from typing import Final, NamedTuple
 from crawler.parse import url as urls
 from crawler.parse.late import late
 from crawler.parse.url import Url
-from crawler.rules.soft_404 import nonexistent_name, with_large_numbers
+from crawler.rules.soft_404 import impossible_value, nonexistent_name, with_large_numbers
 
 EXAMPLES: Final = 5  # pages of each kind, spread over the site, with which it is asked
 MOST_TOKENS: Final = 60  # of an address that is compared
 REPEATED: Final = 3  # times
 LONGEST_PART: Final = 12  # tokens of a part that is left out to find the page without it
 _TOKENS: Final = late(r"[/;?&=.,+:|]|[^/;?&=.,+:|]+")
+_PARAMETER: Final = late(r"([?&]?)[^?&=]+=([^?&=]+)&?$")
 _PART: Final = late(r"([/;?&=.,+:|]*)(.*?)([/;?&=.,+:|]*)$")
 
 
@@ -68,6 +69,15 @@ class Pair(NamedTuple):
             yield Url(f"{self.before}{before}{numbered}{after}{self.after}")
         if "?" not in self.before + self.part and (before or after) and not self.is_replaced:
             yield Url(f"{self.before}{REPEATED * self.part}{self.after}")
+
+    @property
+    def with_nonsense(self) -> Url | None:
+        """The address with nonsense as the value of the one parameter that the other page lacks."""
+        parameter = _PARAMETER.match(self.part)
+        if self.is_replaced or not parameter or not (parameter[1] == "?" or "?" in self.before):
+            return None
+        start, end = (len(self.before) + at for at in parameter.span(2))
+        return Url(f"{self.url[:start]}{impossible_value(self.url, parameter[2], 0)}{self.url[end:]}")
 
 
 def pairs(url: Url, base: Url) -> Iterator[Pair]:

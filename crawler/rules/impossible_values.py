@@ -46,15 +46,20 @@ def leads_elsewhere(url: Url, to: Url | None) -> bool:
 def shown(pages: Sequence[PatternPage], answers: Sequence[tuple[str | None, str | None]]) -> str | None:
     """The content of what is shown for values that do not exist, or `REFUSED`; None if that is not clear.
 
-    `answers`: to the questions, in pairs; None is no answer. A page that shows the same as before ignores the
-    parameter, or says something of any value.
+    `answers`: to the questions, in pairs; None is no answer. Where one parameter is refused and the pages
+    ignore another one, they may be true ones.
     """
-    own = {page.content for page in _examples(pages)} if answers else set()
     found = {answer for pair in answers for answer in pair}
     pages_shown = found - {REFUSED}
     if not found or None in found or len(pages_shown) > 1 or any(one != other for one, other in answers):
         return None
-    return None if len(own) == 1 and own & pages_shown else next(iter(pages_shown), REFUSED)
+    is_clear = REFUSED not in found or not all(say(pages, answer) for answer in pages_shown)
+    return next(iter(pages_shown), REFUSED) if is_clear or not pages_shown else None
+
+
+def say(pages: Sequence[PatternPage], content: str | None) -> bool:
+    """Whether all pages say the same, and that."""
+    return all(page.content == content for page in pages)
 
 
 def _examples(pages: Sequence[PatternPage]) -> tuple[PatternPage, PatternPage]:

@@ -234,3 +234,23 @@ async def test_pages_with_an_ignored_parameter_are_listed_once(tmp_path: Path) -
     with served({"/": start(*came), **dict.fromkeys(names, tale)}) as (_, origin):
         result = await crawl(origin, tmp_path)
     assert sorted(path.partition("?")[0] for path in result.listed) == ["/", *names]
+
+
+@pytest.mark.parametrize("says", ["welcome, friend of {}", "{} costs {price}", "{} was never made"])
+async def test_pages_that_only_name_a_value_are_no_pages(tmp_path: Path, says: str) -> None:
+    """One is posted for each page. If only known values are named so, and others otherwise, they are pages."""
+    names = [f"/tale{number}" for number in range(12)]
+    known = [f"{name}?about=nora{at}" for at, name in enumerate(names)]
+
+    def tale(path: str, query: dict[str, str]) -> CannedResponse:
+        about = query.get("about")
+        is_known = f"{path}?about={about}" in known or "was" not in says
+        price = random.Random(f"{path}{about}").random()
+        named = (says if is_known else "nothing about {}").format(about, price=price) if about else ""
+        text = f"<title>Tale</title><p>{words(int(path[5:]))}<p>{named}</p><a href=/>x</a>"
+        return Site.answer(200, text.encode())
+
+    with served({"/": start(*names, *known), **dict.fromkeys(names, tale)}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    are_pages = "friend" not in says
+    assert sorted(result.listed) == sorted(["/", *names, *(known if are_pages else ())])

@@ -30,10 +30,11 @@ from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
 from crawler.model.survey import Doubts, PagesOfKind, SameContent, WithContent
 from crawler.model.trap import ImpossibleValues, Trap
 from crawler.model.visit import Lease, Link, Visit
+from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url, origin, target
 from crawler.ports import Frontier, Round, reads
 from crawler.rules.lastmod import DATE_SOURCES
-from crawler.rules.traps import REQUESTS, SAMPLE, Traps
+from crawler.rules.traps import REQUESTS, SAMPLE, Traps, pattern_of, requests_for
 from tests.postgres import new_state
 
 # On both loops only what shows how calls, streams and the end of a backend reach its threads: the rest is SQL.
@@ -1414,6 +1415,27 @@ async def test_true_pages_that_repeat_their_addresses_raise_the_budget(bench: Be
             asked += 1
             await bench.settle(lease, Listed(), facts=Facts(200, content="there", echoing=lease.visit.url))
     assert asked == REQUESTS + 300
+
+
+async def test_first_content_of_a_pattern_raises_no_budget(bench: Bench) -> None:
+    """Ninety pages, and posted links to each with a parameter that it greets."""
+    await bench.ready()
+    [root] = await bench.leases()
+    names = [Visit(Url(f"{SITE}/wine{n}"), 1) for n in range(90)]
+    posted = [
+        Visit(url := Url(f"{one.url}?via=x{n}"), 1, ROOT, pattern=pattern_of(url))
+        for one in names
+        for n in range(SAMPLE - 1)
+    ]
+    await bench.settle(root, Listed(), *names, *posted)
+    asked = 0
+    while (leases := await bench.leases(10_000)) or (await advance(bench)).released:
+        asked += len(leases)
+        for lease in leases:
+            name, greeted, _ = lease.visit.url.partition("?")
+            content = digest(f"{name}{greeted}".encode())
+            await bench.settle(lease, Listed(), facts=Facts(200, content=content, echoing=lease.visit.url))
+    assert asked == requests_for(len(names))
 
 
 async def test_reported_traps_are_stored_once(bench: Bench) -> None:

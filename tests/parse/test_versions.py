@@ -67,6 +67,17 @@ def test_pieces_that_only_repeat_the_address_are_no_content() -> None:
     assert found == {read("<p>Nothing here.", "/", ECHOLESS).content}
 
 
+def test_pieces_that_name_a_value_are_left_out() -> None:
+    wanted = PLAIN | {Extract.VALUELESS}
+    greeting = (
+        "<title>Shop</title><p>Chairs of brass.<p>Welcome, friend of Ann!<p><a href=/b>Friends of ann</a>"
+    )
+    plain = read("<title>Shop</title><p>Chairs of brass.", "/shop").content
+    assert read(greeting, "/shop?from=ann", wanted).content == plain
+    assert read(greeting, "/shop?from=ann%20b", wanted).content == read(greeting, "/shop").content
+    assert read(greeting, "/brass?ann=shop", wanted).content == read(greeting, "/shop").content
+
+
 def test_pages_that_say_more_than_their_address_differ() -> None:
     words = ("brass", "steel")
     assert len({read(f"<p>lamp of {word}", f"/{word}", ECHOLESS).content for word in words}) == 1

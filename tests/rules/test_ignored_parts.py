@@ -40,6 +40,28 @@ def test_what_is_asked_about_two_addresses(url: str, base: str, expected: list[s
     assert {*expected} <= {*asked(url, base)} if expected else not asked(url, base)
 
 
+@pytest.mark.parametrize(
+    ("url", "base", "expected"),
+    [
+        ("/a?from=ann", "/a", ["/a?from=NONE"]),
+        ("/a?from=12", "/a", ["/a?from=9876543210"]),
+        ("/a?x=1&from=ann", "/a?x=1", ["/a?x=1&from=NONE"]),
+        ("/a?from=ann&x=1", "/a?x=1", ["/a?from=NONE&x=1"]),
+        ("/a?from=ann.mail", "/a", ["/a?from=NONE"]),
+        ("/a?from=ann&x=1", "/a", []),
+        ("/a?from=ann", "/a?from=bob", []),
+        ("/a?from=", "/a", []),
+        ("/a?ann", "/a", []),
+        ("/a/from=ann", "/a", []),
+    ],
+)
+def test_a_value_that_cannot_exist_of_one_parameter(url: str, base: str, expected: list[str]) -> None:
+    pairs = ignored_parts.pairs(Url(HOME + url), Url(HOME + base))
+    name = soft_404.nonexistent_name(Url(HOME))
+    found = [pair.with_nonsense for pair in pairs]
+    assert [url.removeprefix(HOME).replace(name, "NONE") for url in found if url] == expected
+
+
 def test_a_part_that_comes_again_may_be_either_one() -> None:
     assert {"/?go=a.b.NONE", "/?go=a.NONE.b"} <= {*asked("/?go=a.b.b", "/?go=a.b")}
 

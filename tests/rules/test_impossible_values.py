@@ -12,6 +12,7 @@ from crawler.rules.impossible_values import (
     hardly_larger,
     leads_elsewhere,
     questions,
+    say,
     shown,
 )
 
@@ -80,7 +81,8 @@ def test_pages_of_different_contents_are_asked() -> None:
         ([(REFUSED, REFUSED)], REFUSED),
         ([("gone", "gone")], "gone"),
         ([(REFUSED, REFUSED), ("gone", "gone")], "gone"),
-        ([("there", "there")], None),
+        ([("there", "there")], "there"),
+        ([("there", "there"), (REFUSED, REFUSED)], None),
         ([("gone", "gone"), ("lost", "lost")], None),
         ([(REFUSED, "gone")], None),
         ([("gone", "lost")], None),
@@ -98,6 +100,12 @@ def test_page_for_what_is_missing_may_be_an_example() -> None:
     both = pages("/s?n=1") + pages("/s?n=2", content="gone")
     assert shown(both, [("gone", "gone")]) == "gone"
     assert shown(both, [("there", "gone")]) is None, "each ignores the parameter"
+    assert shown(both, [("gone", "gone"), (REFUSED, REFUSED)]) == "gone"
+
+
+def test_pages_that_say_what_is_said_of_any_value() -> None:
+    assert say(pages("/s?n=1", "/s?n=2"), "there")
+    assert not say([*pages("/s?n=1"), *pages("/s?n=2", content="gone")], "there")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from crawler.rules.judge import Judge
 PROBES: Final = 200  # nonexistent pages requested for each of the rules, at most
 RENDERED: Final = 40  # the same in the browser, which takes a second for each
 
+NOT_PLAIN: Final = frozenset({Extract.SPARING, Extract.ECHOLESS, Extract.CALENDAR})
+
 Ask = Callable[[Url], Awaitable[Reply | None]]
 
 
@@ -42,6 +44,7 @@ class SiteAnswers:
         self._in_browser = SiteAnswers(judge, render, shells, min(most, RENDERED)) if render else self
         self._known: dict[Url, frozenset[str]] = {}
         self._links: dict[Url, frozenset[Url]] = {}
+        self._besides: dict[Url, str | None] = {}
 
     async def to(self, url: Url) -> frozenset[str]:
         """What is shown at a URL that may not exist."""
@@ -49,7 +52,12 @@ class SiteAnswers:
             reply = await self._ask(url) if len(self._known) < self._most else None
             found = self._known[url] = self._shown(reply, [url])
             self._links[url] = _links(self._judge, url, reply) if found and reply else frozenset()
+            self._besides[url] = _beside(self._judge, url, reply) if found and reply and "?" in url else None
         return self._known[url]
+
+    def beside(self, url: Url) -> str | None:
+        """The content of what was shown `to` a URL, without what names a value of its query."""
+        return self._besides[url]
 
     def like(self, facts: Facts | None) -> "SiteAnswers":
         """The answers to be compared with a page: in the browser if it was rendered.
@@ -98,7 +106,16 @@ def _contents(judge: Judge, url: Url, reply: Reply | None) -> frozenset[str]:
     markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC)) if reply else None
     if markup is None or markup.is_risky or markup.is_long:
         return frozenset()
-    plain = markup.wanted - {Extract.SPARING, Extract.ECHOLESS, Extract.CALENDAR}
+    plain = markup.wanted - NOT_PLAIN
     ways = (plain, plain | {Extract.ECHOLESS}, plain | {Extract.ECHOLESS, Extract.CALENDAR})
     own = {replace(markup, wanted=wanted).read().content for wanted in ways}
     return frozenset(filter(None, (*own, fingerprint.BYTES + fingerprint.digest(markup.body))))
+
+
+def _beside(judge: Judge, url: Url, reply: Reply) -> str | None:
+    markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC))
+    return (
+        replace(markup, wanted=markup.wanted - NOT_PLAIN | {Extract.VALUELESS}).read().content
+        if markup
+        else None
+    )

@@ -7,9 +7,10 @@ unrelated addresses, only the site itself shows that they are one.
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
-from crawler.engine.finish.answers import SiteAnswers
+from crawler.engine.finish.answers import PROBES, SiteAnswers
 from crawler.model.reasons import Why
 from crawler.model.survey import RepeatedPage
+from crawler.parse.extract import BYTES
 from crawler.parse.url import Url
 from crawler.ports import Record, reads
 from crawler.rules import ignored_parts
@@ -23,8 +24,11 @@ async def unlist(pages: Record, answers: SiteAnswers, starts: Sequence[Url]) -> 
     """Lists once each page of which the site ignores a part of the address."""
     found = await pages.read(reads.RepeatedPages())
     by_url = {page.url: page for page in found}
-    kinds = ignored_parts.by_kind(_pairs(found, by_url))
-    same = [pair async for pair in _same(kinds, by_url, answers)]
+    pairs = [*_pairs(found, by_url)]
+    same = [pair async for pair in _naming(pairs, by_url, answers.fresh(PROBES // 2))]
+    done = {pair.url for pair in same}
+    kinds = ignored_parts.by_kind(pair for pair in pairs if pair.url not in done)
+    same += [pair async for pair in _same(kinds, by_url, answers)]
     instead = ignored_parts.listed_instead(same, starts)
     copies = defaultdict[Url, list[Url]](list)
     for url, base in instead.items():
@@ -68,6 +72,31 @@ def _firsts(pages: Iterable[RepeatedPage]) -> Mapping[tuple[str, str | None], Ur
 
 def _rank(url: Url) -> tuple[int, Url]:
     return len(url), url
+
+
+async def _naming(
+    pairs: Iterable[Pair], known: Mapping[Url, RepeatedPage], answers: SiteAnswers
+) -> AsyncIterator[Pair]:
+    """The pairs of which one page says what the other one does, and in addition only names a value.
+
+    Examples of each kind are asked, and the others only if that holds for one of these.
+    """
+    unlike = (pair for pair in pairs if not known[pair.url].is_like(known[pair.base]))
+    for some in ignored_parts.by_kind(pair for pair in unlike if pair.with_nonsense).values():
+        asked = ignored_parts.examples(some)
+        found = [pair for pair in asked if await _only_names(pair, known, answers)]
+        left = [pair for pair in some if pair not in asked] if found else ()
+        for pair in (*found, *[pair for pair in left if await _only_names(pair, known, answers)]):
+            yield pair
+
+
+async def _only_names(pair: Pair, known: Mapping[Url, RepeatedPage], answers: SiteAnswers) -> bool:
+    """Whether the page says the same of a value that cannot exist, and nothing more than the other one."""
+    question, base = pair.with_nonsense, known[pair.base].content
+    if question is None or known[pair.url].content not in await answers.to(question):
+        return False
+    said = {base} if not base.startswith(BYTES) else (await answers.read(pair.base, [pair.base]))[0]
+    return answers.beside(question) in said
 
 
 async def _same(
