@@ -47,7 +47,7 @@ BUDGETS = {
     "engine": 3477,
     "workers": 1450,
     "app": 5937,
-    "cli": 5860,
+    "cli": 5869,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

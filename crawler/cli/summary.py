@@ -6,7 +6,7 @@
 
 import logging
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -40,10 +40,6 @@ ADVICE: Final = {
     "failed:timeout": "Some responses were too slow: raise --timeout, or lower --concurrency.",
     "failed:too-large": "Some pages are larger than --max-body: raise it if they are really pages.",
     "failed:forbidden": "Some pages require a login: see --auth-env and --cookie-file.",
-    "failed:wall": (
-        "A firewall answered in place of the site: let it allow this user agent, or send a secret header "
-        "that it lets pass with -H."
-    ),
     "failed:tls": "Some certificates are not trusted: add your own CA with --ca-file.",
     "failed:address": (
         "Some hosts have private addresses or unusual ports: --allow-address allows your own network."
@@ -256,9 +252,10 @@ def print_summary(facts: Facts, chosen: Log, heading: str = "") -> None:
 def problem(facts: Facts) -> str:
     """What went wrong, in one line; empty if nothing did."""
     if facts["refused"]:
-        return f"Not published: {facts['refused']}"
+        return " ".join([f"Not published: {facts['refused']}", *wall_words(facts)])
     if not facts["unfinished"]:
-        return kept_words(facts) if facts["keeps_many"] else ""
+        kept = [kept_words(facts)] if facts["keeps_many"] else []
+        return " ".join([*kept, *wall_words(facts)])
     words = [stalled_words(facts)] if facts["stalled"] else []
     words.append(f"Not finished: {facts['unfinished']}.")
     words += [UNPUBLISHED] if facts["unpublished"] else []
@@ -281,6 +278,20 @@ def kept_words(facts: Facts) -> str:
         f"{balance.kept:,} of {balance.listed:,} listed pages failed and stay in the sitemap for now, with "
         "their old dates, until --keep-failing has passed."
     )
+
+
+def wall_words(facts: Facts) -> Sequence[str]:
+    """The sentence on pages that a firewall answered for, with an example, if there are any."""
+    codes = [code for code in ("failed:wall", "kept:wall") if facts["outcomes"].get(code)]
+    if not codes:
+        return []
+    urls = (url for code in codes for url in facts["examples"].get(code, ()))
+    example = next((f" ({printable(masked(url), 300)})" for url in urls), "")
+    count = sum(facts["outcomes"][code] for code in codes)
+    return [
+        f"A firewall answered in place of {counted(count, 'page')}{example}: let it allow this user agent, "
+        "or send a secret header that it lets pass with -H."
+    ]
 
 
 # -- what next ----------------------------------------------------------------------------------------------
@@ -340,6 +351,7 @@ def _about_pages(facts: Facts) -> Iterator[Hint]:
     balance = balance_of(facts)
     if balance.kept:
         yield Hint(kept_words(facts))
+    yield from map(Hint, wall_words(facts))
     failed = sum(count for _, count in of_kind(facts, "failed"))
     if failed and facts["state_words"]:
         yield Hint(f"{counted(failed, 'URL')} failed. To see why, for one of them:", _explain(facts))

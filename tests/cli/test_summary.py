@@ -176,6 +176,25 @@ def test_kept_pages_count_as_listed_and_are_reported() -> None:
     assert as_json(told)["kept"] == 40
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "words"),
+    [
+        ({"failed:wall": 1}, "in place of 1 page (https://a.example/w?\\x1b): let it"),
+        ({"failed:wall": 2, "kept:wall": 3}, "in place of 5 pages (https://a.example/w?\\x1b): let it"),
+        ({"kept:wall": 3}, "in place of 3 pages: let it"),
+    ],
+)
+def test_pages_behind_a_firewall_are_a_line_under_quiet(outcomes: dict[str, int], words: str) -> None:
+    told = changed(
+        balanced({"listed": 60, **outcomes}), examples={"failed:wall": ["https://a.example/w?\x1b"]}
+    )
+    assert problem(told).count("\n") == 0
+    assert f"A firewall answered {words}" in problem(told)
+    assert "send a secret header that it lets pass with -H" in " ".join(shown(told).split())
+    refused = problem(changed(told, refused="Too few."))
+    assert refused.startswith("Not published: Too few. A firewall answered")
+
+
 def test_a_run_without_progress_is_reported() -> None:
     told = changed(balanced({"listed": 60}, 40), unfinished="every request to the host fails", stalled=True)
     assert "No progress" in shown(told)
