@@ -39,7 +39,7 @@ BUDGETS = {
     "errors": 200,
     "settings": 1709,
     "ports": 1054,
-    "report": 4015,
+    "report": 4021,
     "rules": 4426,
     "fetch": 4052,
     "frontier": 8843,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from crawler.parse.late import late
 from crawler.report.advice import ADVICE
-from crawler.report.catalogue import GROUPED, Code, Severity
+from crawler.report.catalogue import GROUPED, NOUNS, Code, Severity
 from crawler.report.formatting import PLACES, counted, said_words
 from crawler.report.report import Finding, SiteReport
 from crawler.report.url_kind import LINK_CODES
@@ -98,12 +98,13 @@ def _merged(found: Iterator[Action]) -> Sequence[Action]:
 
 
 def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
-    """Folders and pages with much of a finding."""
+    """Folders and pages with much of a finding; no folders if one page has all of it."""
     for finding in findings:
         if finding.code not in LINK_CODES:
             continue
+        is_one_page = any(items == finding.count for _, items in finding.by_page[:1])
         for folder, urls in report.failing_folders.get(finding.code, ()):
-            if _is_large(urls, finding.count):
+            if _is_large(urls, finding.count) and not is_one_page:
                 text = (
                     f"{finding.code.heading}: look into {folder}, which holds {urls:,} of {finding.count:,}"
                 )
@@ -123,7 +124,7 @@ def _is_large(some: int, every: int) -> bool:
 def _rest(finding: Finding, count: int) -> Action:
     """The URLs of a finding that are left beside the links in the template."""
     advice = _SENTENCE.split(ADVICE[finding.code], maxsplit=1)[0].rstrip(".")
-    unit = "group" if finding.code in GROUPED else "URL"
+    unit = "group" if finding.code in GROUPED else NOUNS.get(finding.code, "URL")
     item = finding.items[0] if finding.count == 1 and finding.items else None
     only = item.url if item else None
     at = f" ({only})" if only else ""

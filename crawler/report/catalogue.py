@@ -179,6 +179,14 @@ class Code(Enum):
     )  # fmt: skip
 
 
+NOUNS: Final = {
+    Code.TRAP: "pattern",
+    Code.LASTMOD_LIES: "host",
+    Code.LASTMOD_UNIFORM: "date",
+    Code.ROBOTS_LINE: "line",
+    Code.BROKEN_IMAGE: "page",
+}
+"""What the items of a code are, if not URLs that have the fault themselves."""
 GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 """Codes whose items are groups of pages."""
 LEADING: Final = frozenset({Code.REDIRECT_CHAIN, Code.REDIRECT_LINKED, Code.NOINDEX_CANONICAL})

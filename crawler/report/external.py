@@ -16,6 +16,8 @@ def external_words(facts: Mapping[str, Any] | None) -> str:
     """
     if facts is None:
         return ""
+    if not facts["urls"]:
+        return "No links to other sites"
     answered = facts[OK]
     parts = [f"{answered:,} {'answers' if answered == 1 else 'answer'}"]
     parts += [f"{facts[kind]:,} {kind}" for kind in (BROKEN, UNKNOWN)]

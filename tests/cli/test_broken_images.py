@@ -108,7 +108,10 @@ def test_a_broken_image_says_its_text_and_place(web: Web) -> None:  # noqa: F811
     )
     assert "badge.png (not found (404, 410); in the footer)" in home
     assert "badge.png (not found (404, 410); in the footer)" in other
-    assert "“Our blue lamp”" in Path("r.md").read_text()
+    text = Path("r.md").read_text()
+    assert "“Our blue lamp”" in text
+    assert "| `broken-image` | 2 pages |" in text
+    assert "No links to other sites." in text
     assert methods(web.home).count("GET /") == 2
     assert methods(web.home).count("GET /b") == 1, "one page tells of an image"
     web.home.log.clear()

@@ -25,6 +25,8 @@ def test_the_report_says_the_truth(run: Run) -> None:
     assert first["target"] == origin + IMPRINT
     assert first["mends"] > 0.8 * first["of"]
     assert any(action["target"] == f"{origin}/faults/errors/" for action in said["actions"])
+    of_redirects = [one for one in said["actions"] if one["codes"] == ["redirect-linked"]]
+    assert [(one["page"], one["mends"]) for one in of_redirects] == [(f"{origin}/faults/", 9)]
 
 
 def test_the_demo_crawls_it(run: Run, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 from crawler.parse.credentials import masked
 from crawler.report.actions import actions
 from crawler.report.actions import words as action_words
-from crawler.report.catalogue import GROUPED, Code
+from crawler.report.catalogue import GROUPED, NOUNS, Code
 from crawler.report.external import external_json, external_words, left_words
 from crawler.report.formatting import counted, minute, said_words, shortened
 from crawler.report.printable import printable
@@ -117,15 +117,9 @@ def difference(report: SiteReport) -> str:
 
 def measure(finding: Finding) -> str:
     """`47 URLs (2 new), 10,268 links on 10,137 pages`."""
-    noun = {
-        Code.TRAP: "pattern",
-        Code.LASTMOD_LIES: "host",
-        Code.LASTMOD_UNIFORM: "date",
-        Code.ROBOTS_LINE: "line",
-    }.get(finding.code, "URL")
     if finding.code in GROUPED:
         return f"{counted(finding.count, 'group')}, {counted(finding.pages, 'page')}"
-    words = counted(finding.count, noun)
+    words = counted(finding.count, NOUNS.get(finding.code, "URL"))
     if finding.new:
         words += f" ({finding.new:,} new)"
     if finding.links:
@@ -149,7 +143,8 @@ def _items(finding: Finding, site: str) -> Iterator[str]:
 
 def detail(code: Code, item: Item, site: str) -> str:
     """The detail of an item; a line for robots.txt is to be copied, so its URL stays whole."""
-    return shown(item.detail, "" if code is Code.ROBOTS_LINE else site)
+    words = shown(item.detail, "" if code is Code.ROBOTS_LINE else site)
+    return f"→ {words}" if code in {Code.REDIRECT_LINKED, Code.REDIRECT_CHAIN} else words
 
 
 def linked(item: Item, site: str, code: Code, quoted: Callable[[str], str] = str) -> str:
