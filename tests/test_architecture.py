@@ -42,7 +42,7 @@ BUDGETS = {
     "report": 4021,
     "rules": 4426,
     "fetch": 4052,
-    "frontier": 8843,
+    "frontier": 8848,
     "sitemap": 5015,
     "engine": 3477,
     "workers": 1450,

@@ -23,6 +23,8 @@ from crawler.ports import Round
 from crawler.rules.record import HELD, LEASED, QUEUED, SETTLED, WAITING
 from crawler.rules.traps import GROWN, OVER_BUDGET, SAMPLE, Sampling
 
+WITHIN: Final = 1 << 24  # the rank of a URL to which only pages of its own pattern link, at least
+
 # Patterns with held URLs: one index lookup for each, however many URLs it has. Sorted, and therefore read
 # completely before the first row is changed.
 WITH_HELD: Final = f"""
@@ -60,12 +62,12 @@ WHERE run = :run AND NOT closed AND size_left <= 0
 NEXT: Final = f"""
 SELECT v.id FROM visit AS v JOIN url AS u ON u.id = v.id
 WHERE v.state = {HELD} AND v.trap = :trap AND v.depth <= :depth
-    AND (CAST(:turns AS bigint) IS NULL OR v.rank < {SAMPLE} * (:turns + :round - u.found))
+    AND (CAST(:turns AS bigint) IS NULL OR v.rank % {WITHIN} < {SAMPLE} * (:turns + :round - u.found))
 ORDER BY v.rank, v.sample LIMIT :most
 """
 # The turn of the first URL that has not had its turn.
 NEXT_TURN: Final = f"""
-SELECT min(v.rank / {SAMPLE} - :round + u.found) + 1
+SELECT min(v.rank % {WITHIN} / {SAMPLE} - :round + u.found) + 1
 FROM visit AS v JOIN trap AS t ON t.id = v.trap JOIN url AS u ON u.id = v.id
 WHERE v.state = {HELD} AND v.depth <= :depth AND t.run = :run AND NOT t.proven AND t.dry = :dry
 """
@@ -74,11 +76,13 @@ HELD_URLS: Final = (
     f"SELECT count(*) FROM (SELECT 1 FROM visit WHERE state = {HELD} AND trap = :trap LIMIT :most) AS held"
 )
 # The place of each held URL among the held links of a page that was read; the best one, if several pages link
-# to it. So links that are added to one page delay no URL that another page links to.
+# to it. So links that are added to one page delay no URL that another page links to. URLs to which only pages
+# of their own pattern link come after all others of it: a pattern that leads to itself may be endless.
 RANK: Final = f"""
 UPDATE visit SET rank = r.rank FROM (
     SELECT id, min(place) AS rank FROM (
-        SELECT v.id AS id, row_number() OVER (PARTITION BY p.id ORDER BY v.sample, v.id) - 1 AS place
+        SELECT v.id AS id, row_number() OVER (PARTITION BY p.id ORDER BY v.sample, v.id) - 1
+            + CASE WHEN p.trap = v.trap THEN {WITHIN} ELSE 0 END AS place
         FROM known AS p @each(p.links) JOIN visit AS v ON v.id = j.value
         WHERE p.run = :run AND p.state = {SETTLED} AND v.state = {HELD} AND v.rank < 0
     ) AS links GROUP BY id

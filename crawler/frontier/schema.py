@@ -181,7 +181,8 @@ CREATE TABLE visit (                             -- open work only
     due double precision,                        -- waiting: when it is due; leased: when the lease expires
     trap bigint,
     sample bigint,
-    -- of a held URL: how many held links of the same page precede it; -1: not counted yet
+    -- of a held URL: how many held links of the same page precede it; -1: not counted yet; more if only pages
+    -- of its pattern link to it (`rounds.WITHIN`)
     -- of a planned one: its place; -1: it is new
     rank integer NOT NULL DEFAULT -1,
     depth integer NOT NULL,

@@ -1417,6 +1417,26 @@ async def test_true_pages_that_repeat_their_addresses_raise_the_budget(bench: Be
     assert asked == REQUESTS + 300
 
 
+async def test_values_that_values_lead_to_come_last(bench: Bench) -> None:
+    """A list of two hundred articles, and ten posted ones that lead to three more each, and so on."""
+    await bench.ready()
+    [root] = await bench.leases()
+    articles = [shop(n) for n in range(200)]
+    await bench.settle(
+        root, Listed(), Visit(Url(f"{SITE}/list"), 1, ROOT), *(shop(10_000 + n) for n in range(10))
+    )
+    asked = list[str]()
+    while (leases := await bench.leases(10_000)) or (len(asked) < 1000 and (await advance(bench)).released):
+        asked += (lease.visit.url for lease in leases if "?" in lease.visit.url)
+        for lease in leases:
+            url = lease.visit.url
+            number = int(url.rpartition("=")[2]) if "?" in url else 0
+            more = [shop(n) for n in range(3 * number, 3 * number + 3)] if number >= 10_000 else []
+            to = [one._replace(via=url) for one in (more if "?" in url else articles)]
+            await bench.settle(lease, Listed(), *to, facts=Facts(200, content=digest(url.encode())))
+    assert {one.url for one in articles} <= {*asked[:250]}
+
+
 async def test_first_content_of_a_pattern_raises_no_budget(bench: Bench) -> None:
     """Ninety pages, and posted links to each with a parameter that it greets."""
     await bench.ready()
