@@ -23,9 +23,9 @@ from crawler.rules.traps import calendar_of
 
 # One of so many pages is always fingerprinted: they expose headers that change while the text does not.
 FINGERPRINTED_SHARE: Final = 8
-_JOINING: Final = frozenset("?;+,")
+_JOINING: Final = re.compile(r"[?;+,]")
 SHORT_WORD: Final = 3  # characters
-_SOME_DIGIT: Final = re.compile(r"\d")  # as each id of a session has
+_SOME_DIGIT: Final = re.compile(r"[0-9]")  # as each id of a session has
 _SEPARATORS: Final = re.compile(r"[\W_]")
 _BUT_DOTS: Final = late(r"[^\w.]|_")
 
@@ -47,7 +47,7 @@ def is_suspicious(url: str) -> bool:
     comes again, or a segment looks like the id of a session. Numbers come again in many true paths, parts of
     dotted names in those of documentation (`/java.base/java/`), short words in one title.
     """
-    if not _JOINING.isdisjoint(url):
+    if _JOINING.search(url):
         return True
     path = urls.target(url).lower()
     path = unquote(path).lower() if "%" in path else path
