@@ -40,7 +40,7 @@ BUDGETS = {
     "settings": 1709,
     "ports": 1054,
     "report": 4021,
-    "rules": 4426,
+    "rules": 4435,
     "fetch": 4052,
     "frontier": 8848,
     "sitemap": 5015,

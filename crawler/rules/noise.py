@@ -12,9 +12,9 @@ that were new in it, by which pages are found on which the same block changed. P
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from itertools import takewhile
+from itertools import chain, groupby, takewhile
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -31,7 +31,7 @@ class LastChange(StrEnum):
 
     UNKNOWN = "="  # nothing, or the page did not change
     NEW = "+"  # it changed in places where it had not changed in the run before
-    REPEATED = "~"  # it changed where it had changed in the run before
+    REPEATED = "~"  # it changed where it had changed in the run before, or beside new noise
     AGAIN = "^"  # a small part of it changed, where it had changed since it is watched
     LEARNED = "!"  # noise was recognised: the changes of the runs before were no changes either
     NOISE = "-"  # only noise changed
@@ -100,8 +100,8 @@ def version(
         one.is_noise or one.digest == old.digest for old, one in zip(before, now, strict=True)
     )
     if is_same:
-        is_learned = any(one.is_noise and not old.is_noise for old, one in zip(before, now, strict=True))
-        return known, _written(LastChange.LEARNED if is_learned else LastChange.NOISE, now)
+        change = LastChange.LEARNED if _learns(zip(before, now, strict=True)) else LastChange.NOISE
+        return known, _written(change, now)
     return content, _written(_kind(before, now), now, _news(before, now))
 
 
@@ -109,11 +109,18 @@ def _kind(before: Sequence[Piece], now: Sequence[Piece]) -> LastChange:
     """Where a page changed that did."""
     if len(before) != len(now):
         return LastChange.NEW
-    pairs = [(old, one) for old, one in zip(before, now, strict=True) if one.digest != old.digest]
-    if all(one.changes > 1 for _, one in pairs):
+    every = groupby(zip(before, now, strict=True), lambda pair: pair[0].digest != pair[1].digest)
+    parts = [list(part) for is_changed, part in every if is_changed]
+    if all(all(one.changes > 1 for _, one in part) or _learns(part) for part in parts):
         return LastChange.REPEATED
+    pairs = list(chain.from_iterable(parts))
     is_again = SMALL_PART * len(pairs) <= len(now) and all(old.has_changed for old, _ in pairs)
     return LastChange.AGAIN if is_again else LastChange.NEW
+
+
+def _learns(pairs: Iterable[tuple[Piece, Piece]]) -> bool:
+    """Whether noise is recognised in a part: what else changed in it was the same by chance before."""
+    return any(one.is_noise and not old.is_noise for old, one in pairs)
 
 
 def has_restless(watched: str | None) -> bool:

@@ -89,6 +89,8 @@ def test_the_watch_has_the_size_of_the_page_and_ends_with_it(nights: list[list[i
         ("abc abd abe abf", "!"),
         ("abc abd abe abf abg", "-"),
         ("abc abd abe abf xbg", "+"),
+        ("abcx abdy abey abfz", "~"),  # beside new noise: it was the same by chance
+        ("abcx abdx abex xbfx", "+"),  # elsewhere in that night
         ("abc abd abe abe", "="),
         ("abcd abce abce abcf abcf abcg", "^"),  # again where it had changed, but not in a row
         ("abc abd abd abe abe abf", "+"),  # a large part of it
