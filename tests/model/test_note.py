@@ -59,6 +59,8 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.ASKED_PLACES, f'{{"{A}/news/":true}}', {f"{A}/news/": True}),
     (note.STATED_SINCE, f'{{"{A}":[3,1]}}', {A: (3, 1)}),
     (note.BROKEN_IMAGES, f'{{"{A}/a.png":"404"}}', {f"{A}/a.png": "404"}),
+    (note.IMAGE_TEXTS, f'{{"{A}/a.png":["a","main"]}}', {f"{A}/a.png": ("a", "main")}),
+    (note.LEFT_OUT, '{"images":[7,"no answer"]}', {"images": (7, "no answer")}),
     (
         note.RENDERED,
         f'{{"{A}/x":[[20000,"b",["{A}/x","0a",null,null,0],[],[]],[["link","y"]],"ZQ=="]}}',
@@ -94,6 +96,8 @@ def test_a_note_is_read_and_written_the_same(kind: Note[Any], text: str, value: 
         (note.EXTERNAL, "[3]"),
         (note.EXTERNAL, '["3", 1, true, 7, ""]'),
         (note.DATE_NOTES, '"a"'),
+        (note.IMAGE_TEXTS, '{"a":["a"]}'),
+        (note.LEFT_OUT, '{"images":["7","no answer"]}'),
     ],
 )
 def test_invalid_notes_are_refused(kind: Note[Any], text: str) -> None:
