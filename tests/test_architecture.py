@@ -39,7 +39,7 @@ BUDGETS = {
     "errors": 200,
     "settings": 1709,
     "ports": 1054,
-    "report": 4021,
+    "report": 4039,
     "rules": 4435,
     "fetch": 4052,
     "frontier": 8848,

@@ -1,7 +1,7 @@
 """What to do first: the findings as actions, each with how much of a finding it mends.
 
-An action is merged over all items that it mends: a link in the template, a page with many faults, a folder
-that holds most of the failing URLs. Pure.
+An action is merged over all items that it mends: a link or an image in the template, a page with many faults,
+a folder that holds most of the failing URLs. Pure.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ def actions(report: SiteReport) -> Sequence[Action]:
     """At most `MOST`: errors and warnings, those that mend most first; then what is left of each finding."""
     serious = [finding for finding in report.findings if finding.code.severity is not Severity.INFO]
     targets = _merged(one for finding in serious for one in _by_target(finding))
-    places = list(_large(report, serious))
+    places = [*_large(report, serious), *_by_images(report, serious)]
     found = [*targets, *places]
     for finding in serious:
         left = finding.count - _in_template(finding)
@@ -115,6 +115,15 @@ def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
                     f"{finding.code.heading}: correct {page}, which links to {items:,} of {finding.count:,}"
                 )
                 yield Action(text, items, finding.count, "URL", [finding.code], page=page)
+
+
+def _by_images(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
+    """Images that are broken on many pages, as of a template; where others are, too, these do not mend it."""
+    for finding in findings:
+        for images, pages in report.broken_images if finding.code is Code.BROKEN_IMAGE else ():
+            if _is_large(pages, finding.count):
+                text = f"{finding.code.heading}: correct or put back {images}"
+                yield Action(text, pages, finding.count, "page", [finding.code])
 
 
 def _is_large(some: int, every: int) -> bool:

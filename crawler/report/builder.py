@@ -26,6 +26,7 @@ from crawler.report.url_kind import LINK_CODES
 ITEMS: Final = 100  # items of each finding, by default
 RULES: Final = 100  # lines of robots.txt in a report
 COUNTED: Final = 10_000  # lines of robots.txt, or folders, that are counted
+FAULTS: Final = 1_000  # faults of pages, each up to 6 kB, that are counted
 SLASHES: Final = 3  # in the URL of a top-level page
 
 
@@ -62,18 +63,18 @@ class _Items:
 
 
 @dataclass(eq=False, repr=False)
-class _Folders:
-    """Counts of URLs by their folder; beyond a limit, further folders are not counted."""
+class _Tally:
+    """Counts URLs by their folder, or by what is wrong; beyond a limit, what is new is not counted."""
 
+    most: int = COUNTED
     counts: Counter[str] = field(default_factory=Counter)
 
-    def add(self, url: str) -> None:
-        folder = f"{url.partition('?')[0].rpartition('/')[0]}/"
-        if folder in self.counts or len(self.counts) < COUNTED:
-            self.counts[folder] += 1
+    def add(self, key: str) -> None:
+        if key in self.counts or len(self.counts) < self.most:
+            self.counts[key] += 1
 
     def result(self) -> Sequence[tuple[str, int]]:
-        return [(folder, urls) for folder, urls in self.counts.most_common(3) if folder.count("/") > SLASHES]
+        return self.counts.most_common(3)
 
 
 @dataclass(eq=False, repr=False)
@@ -119,7 +120,7 @@ class ReportBuilder:
         self._starts, self._highest = list[int](), 0
         self._clicks = Clicks((), 0)
         self._picked: dict[Code, _Items] = {}
-        self._folders = defaultdict[Code, _Folders](_Folders)
+        self._folders, self._broken_images = defaultdict[Code, _Tally](_Tally), _Tally(FAULTS)
         self._rules = _RuleCounts()
 
     def add_page(self, page: PageRow) -> None:
@@ -146,9 +147,11 @@ class ReportBuilder:
             else:
                 picked.join(found)
             if found.code in LINK_CODES:
-                self._folders[found.code].add(page.url)
+                self._folders[found.code].add(f"{page.url.partition('?')[0].rpartition('/')[0]}/")
             if found.code is Code.ROBOTS_LINKED:
                 self._rules.add(found)
+            if found.code is Code.BROKEN_IMAGE:
+                self._broken_images.add(found.detail)
 
     def wanted(self) -> set[int]:
         """The ids whose URLs the report needs."""
@@ -178,7 +181,8 @@ class ReportBuilder:
             overview.slowest,
             overview.largest,
             self._rules.result(),
-            {code: folders.result() for code, folders in self._folders.items()},
+            {code: _below_top(folders.result()) for code, folders in self._folders.items()},
+            self._broken_images.result(),
         )
 
     def _finding(self, code: Code, names: Mapping[int, str], anchors: Anchors) -> Finding | None:
@@ -194,6 +198,10 @@ class ReportBuilder:
             (names[number], urls) for number, urls in self.findings.worst_pages(code) if number in names
         ]
         return Finding(code, picked.count, picked.new, picked.links, pages, items, by_page)
+
+
+def _below_top(folders: Sequence[tuple[str, int]]) -> Sequence[tuple[str, int]]:
+    return [(folder, urls) for folder, urls in folders if folder.count("/") > SLASHES]
 
 
 def item_of(

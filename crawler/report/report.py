@@ -149,6 +149,7 @@ class SiteReport(Struct, frozen=True):
     largest: Extremes | None
     rules: Sequence[RuleCount]
     failing_folders: Mapping[Code, Sequence[tuple[str, int]]]  # those with most URLs of a finding
+    broken_images: Sequence[tuple[str, int]]  # the same ones of most pages, with what is wrong
 
     @property
     def counts(self) -> Mapping[str, int]:

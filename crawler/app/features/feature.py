@@ -22,7 +22,7 @@ from crawler.settings.sections import Settings
 
 T = TypeVar("T")
 
-Said: TypeAlias = tuple[Code, str]
+PageFault: TypeAlias = tuple[Code, str]
 """A finding about a page, and its detail."""
 Lines: TypeAlias = Sequence[tuple[str, str]]
 """Lines of text, each with its label."""
@@ -59,7 +59,7 @@ class Feature(ABC):
         """The entries of the sitemap with what the feature adds."""
 
     @abstractmethod
-    def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
+    def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[PageFault]]]:
         """The listed pages that it has findings about, sorted by URL."""
 
     @abstractmethod

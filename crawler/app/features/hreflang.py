@@ -7,7 +7,7 @@ localized versions). Nothing is guessed: a cluster is not completed, and a wrong
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
-from crawler.app.features.feature import Feature, Lines, Said, in_groups
+from crawler.app.features.feature import Feature, Lines, PageFault, in_groups
 from crawler.model.facts import LONGEST_LABEL, Element, Entry, Extras, LabelledUrl
 from crawler.model.outcome import says
 from crawler.model.rows import FeatureRow
@@ -133,7 +133,7 @@ def _own_code(page: FeatureRow, links: Mapping[str, Url], others: Mapping[Url, F
     return codes.pop() if len(codes) == 1 else None
 
 
-def faults(found: Cluster) -> list[Said]:
+def faults(found: Cluster) -> list[PageFault]:
     """The findings about a page: code and detail. Each code once."""
     details: dict[Code, list[str]] = {}
     for member in found.members:
@@ -207,7 +207,7 @@ class Hreflang(Feature):
                 for entry in chunk
             ]
 
-    async def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
+    async def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[PageFault]]]:
         """See `Feature.faults`."""
         async for chunk in rows.stream(reads.ReadingPages(NAME)):
             for some in in_groups([page.url for page in chunk], GROUP):

@@ -8,7 +8,7 @@ nothing about any of them: it is site-wide, and left out. So is one that does no
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
-from crawler.app.features.feature import Counts, Feature, Lines, Said, in_groups
+from crawler.app.features.feature import Counts, Feature, Lines, PageFault, in_groups
 from crawler.model.external import Answer, BrokenImage, says
 from crawler.model.facts import Element, Entry, Extras, LabelledUrl
 from crawler.model.outcome import Listed
@@ -152,7 +152,7 @@ class Images(Feature):
                     for entry in some
                 ]
 
-    async def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[Said]]]:
+    async def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[PageFault]]]:
         """See `Feature.faults`: pages with broken images, or more than search engines read."""
         broken, left = await rows.read(reads.BrokenImages()), None
         async for chunk in rows.stream(reads.ReadingPages(NAME, 0 if broken else MAX_IMAGES)):
