@@ -18,10 +18,10 @@ from crawler.parse.url import Url
 from crawler.rules.impossible_values import (
     REFUSED,
     REFUSING,
+    all_show,
     hardly_larger,
     leads_elsewhere,
     questions,
-    say,
     shown,
 )
 from crawler.rules.judge import Judge
@@ -46,7 +46,7 @@ class QueryValues:
             if shown(pattern.pages, answers) is None:
                 break
         found, near = shown(pattern.pages, answers), hardly_larger(pattern.pages)
-        if found is None or near is None or say(pattern.pages, found):
+        if found is None or near is None or all_show(pattern.pages, found):
             return ImpossibleValues(found, 2 * len(answers))
         return ImpossibleValues(found, 2 * len(answers) + 1, await self._answer(near) == found)
 

@@ -53,12 +53,12 @@ def shown(pages: Sequence[PatternPage], answers: Sequence[tuple[str | None, str 
     pages_shown = found - {REFUSED}
     if not found or None in found or len(pages_shown) > 1 or any(one != other for one, other in answers):
         return None
-    is_clear = REFUSED not in found or not all(say(pages, answer) for answer in pages_shown)
+    is_clear = REFUSED not in found or not all(all_show(pages, answer) for answer in pages_shown)
     return next(iter(pages_shown), REFUSED) if is_clear or not pages_shown else None
 
 
-def say(pages: Sequence[PatternPage], content: str | None) -> bool:
-    """Whether all pages say the same, and that."""
+def all_show(pages: Sequence[PatternPage], content: str | None) -> bool:
+    """Whether all pages show this content."""
     return all(page.content == content for page in pages)
 
 

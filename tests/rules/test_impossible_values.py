@@ -9,10 +9,10 @@ from crawler.parse.url import Url
 from crawler.rules.impossible_values import (
     MOST_PARAMETERS,
     REFUSED,
+    all_show,
     hardly_larger,
     leads_elsewhere,
     questions,
-    say,
     shown,
 )
 
@@ -104,8 +104,8 @@ def test_page_for_what_is_missing_may_be_an_example() -> None:
 
 
 def test_pages_that_say_what_is_said_of_any_value() -> None:
-    assert say(pages("/s?n=1", "/s?n=2"), "there")
-    assert not say([*pages("/s?n=1"), *pages("/s?n=2", content="gone")], "there")
+    assert all_show(pages("/s?n=1", "/s?n=2"), "there")
+    assert not all_show([*pages("/s?n=1"), *pages("/s?n=2", content="gone")], "there")
 
 
 @pytest.mark.parametrize(

@@ -113,9 +113,8 @@ def _contents(judge: Judge, url: Url, reply: Reply | None) -> frozenset[str]:
 
 
 def _beside(judge: Judge, url: Url, reply: Reply) -> str | None:
+    """The content without what names a value of the query. Only for markup that `_contents` has read."""
     markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC))
-    return (
-        replace(markup, wanted=markup.wanted - NOT_PLAIN | {Extract.VALUELESS}).read().content
-        if markup
-        else None
-    )
+    if markup is None:
+        return None
+    return replace(markup, wanted=markup.wanted - NOT_PLAIN | {Extract.VALUELESS}).read().content
