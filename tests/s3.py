@@ -49,6 +49,8 @@ class S3:
     """For a request: an error code to answer, "slow", "hangs" (until `released`), "careless" (conditions are ignored), "lost"
     (done, but answered 503)."""
     released: threading.Event = field(default_factory=threading.Event)
+    slow: list[threading.Event] = field(default_factory=list)
+    """Of each slow request: set when it is done, also if nobody waits for its answer any more."""
 
     def __call__(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
         headers = {
@@ -61,8 +63,13 @@ class S3:
         self.log.append(request)
         fault = self.fault(request)
         if fault == "slow":
+            self.slow.append(done := threading.Event())
             self.released.wait(1)
-        elif fault == "hangs":
+            try:
+                return list(self.app(environ, start))
+            finally:
+                done.set()
+        if fault == "hangs":
             self.released.wait(120)
         elif fault == "careless":
             environ.pop("HTTP_IF_MATCH", None)
@@ -80,6 +87,11 @@ class S3:
             return [body]
         return list(self.app(environ, start))
 
+    def finish_slow(self) -> None:
+        """What was put late is there from now on, and not in the middle of the next run."""
+        self.released.set()
+        assert all(done.wait(60) for done in self.slow)
+
     def ask(self, method: str, key: str = "", body: bytes | None = None) -> tuple[bytes, Message]:
         """As the owner of the bucket, since objects are private: body and headers of the answer."""
         url = f"{self.address}/{self.bucket}" + (f"/{key}" if key else "")
@@ -96,6 +108,7 @@ class S3:
         self.bucket = f"bucket-{next(NUMBERS)}"
         self.ask("PUT")
         self.log.clear()
+        self.slow.clear()
         self.released = threading.Event()
         self.fault = lambda _: None
 

@@ -203,6 +203,7 @@ def test_a_store_that_fails_is_noticed_before_the_crawl(
     assert SECRET not in err
     assert site.log == []
     s3.fault = lambda _: None
+    s3.finish_slow()
     assert s3.objects() == []
 
 
@@ -253,6 +254,7 @@ def test_a_store_that_fails_while_files_are_put_breaks_nothing(
         done, _, err = run(*words(origin, s3, "-q", "--force"))
         assert (done, said in err, err.count("\n"), SECRET in err) == (code, True, 1, False), err
         s3.fault = lambda _: None
+        s3.finish_slow()
         monkeypatch.setattr(object_store, "REQUEST_TIMEOUT", 60.0)
         assert stay <= {*locs(s3)}
         assert run(*words(origin, s3, "-q", "--force"))[0] == 0
