@@ -35,18 +35,18 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4197,
-    "model": 2018,
+    "model": 2019,
     "errors": 200,
     "settings": 1709,
     "ports": 1054,
-    "report": 4039,
+    "report": 4044,
     "rules": 4435,
     "fetch": 4052,
     "frontier": 8848,
     "sitemap": 5015,
     "engine": 3477,
     "workers": 1450,
-    "app": 5937,
+    "app": 6012,
     "cli": 5869,
     "testing": 60,
 }

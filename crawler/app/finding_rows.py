@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from crawler.app import report as reports
+from crawler.app.broken_files import pages_with
 from crawler.ports import Reads, reads
 from crawler.report.builder import item_of
-from crawler.report.catalogue import GROUPED, Code
+from crawler.report.catalogue import FILES, GROUPED, Code
 from crawler.report.finding_order import FindingOrder
 from crawler.report.findings import Findings, PageFinding
 from crawler.report.forms import as_csv
@@ -99,12 +100,14 @@ async def csv_lines(rows: Reads, known: Known) -> AsyncIterator[str]:
 
 
 async def _lines(rows: Reads, batch: Sequence[FindingRow], names: "_Names") -> AsyncIterator[str]:
-    linking = await _linking(rows, {row.number for row in batch if row.item.links > FIRST})
+    many = [row for row in batch if row.item.links > FIRST]
+    linking = await _linking(rows, {row.number for row in many if row.code not in FILES})
+    showing = await pages_with(rows, {row.item.url for row in many if row.code in FILES})
     for row in batch:
         if row.code in GROUPED:
             if row.group and row.group != row.item.url:
                 yield as_csv.item_line(row.code, row.item, row.group, row.item.url)
-        elif (pages := linking.get(row.number)) is None:
+        elif (pages := showing.get(row.item.url) if row.code in FILES else linking.get(row.number)) is None:
             for source in row.item.sources or ("",):
                 said = row.item.said.get(source, UNKNOWN)
                 yield as_csv.item_line(row.code, row.item, row.item.url, source, said)
@@ -114,7 +117,7 @@ async def _lines(rows: Reads, batch: Sequence[FindingRow], names: "_Names") -> A
                 anchors = await reports.anchors_of(rows, some) if row.code in LINK_CODES else {}
                 for number, name in await names.of(some):
                     known = anchors.get((number, row.number))
-                    said = Said(known.text, known.landmark) if known else UNKNOWN
+                    said = Said(known.text, known.landmark) if known else row.item.said.get(name, UNKNOWN)
                     yield as_csv.item_line(row.code, row.item, row.item.url, name, said)
 
 

@@ -6,7 +6,7 @@ the report and the next sitemap; of images that were not asked, what was known s
 """
 
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from hashlib import blake2b
 from heapq import heappop, heappush
 from typing import Final
@@ -14,11 +14,13 @@ from typing import Final
 import anyio
 
 from crawler.app.external import asking
+from crawler.app.features.feature import readings
+from crawler.app.features.images import NAME
 from crawler.app.report import note_left_out
 from crawler.engine.robots import Access
-from crawler.model.external import BROKEN, CheckedLink, DueLink, kind_of
-from crawler.model.note import BROKEN_IMAGES
-from crawler.model.reply import Reply
+from crawler.model.external import BROKEN, BrokenFile, CheckedLink, DueLink, kind_of
+from crawler.model.note import BROKEN_FILES
+from crawler.model.reply import Reply, Response
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, Request, reads
 from crawler.rules.external import ANSWER_BY_CAUSE, UNREACHED, answer_of, needs_get
@@ -27,11 +29,9 @@ from crawler.settings.sections import Settings
 
 log = logging.getLogger("crawler.images")
 
-NAME: Final = "images"  # of the feature
 MOST_NOTED: Final = 10_000  # broken images
 SILENCES: Final = frozenset(ANSWER_BY_CAUSE[cause].value for cause in UNREACHED)
 SILENT: Final = 3  # images in a row without a response, after which hosts of the site are asked no more
-GROUP: Final = 25  # pages that are looked up at a time
 
 
 async def check_images(
@@ -46,36 +46,37 @@ async def check_images(
     if not settings.dates.images:
         return
     hosts = {host.origin for host in await frontier.read(reads.BusiestHosts())}
-    known = await frontier.read(reads.BrokenImages())
+    known, is_first = await frontier.read(reads.BrokenFiles()), await _is_first(frontier)
     choice = _Choice(run, settings.external.max_external)
-    broken: dict[str, str] = {}
+    broken: dict[str, BrokenFile] = {}
     asked = set[str]()
-    async for image in _images(frontier):
-        choice.add(image)
-        if image in known:
-            broken[image] = known[image].code
+    async for page in readings(frontier, NAME):
+        for _, image in page.read:
+            choice.add(image)
+            if image in known:
+                broken[image] = known[image]
     images = [*map(Url, broken), *(image for image in choice.chosen() if image not in broken)]
     others = [DueLink(number, url) for number, url in enumerate(images) if origin(url) not in hosts]
 
-    def note(image: Url, code: str) -> None:
+    def note(image: Url, code: str, status: int | None) -> None:
         broken.pop(image, None)
         asked.add(image)
         if kind_of(code) == BROKEN:
-            broken[image] = code
+            before = known.get(image, BrokenFile(code, since=0 if is_first else run))
+            broken[image] = before._replace(code=code, status=status)
 
     async def store(checked: Sequence[CheckedLink]) -> None:
         for one in checked:
-            note(images[one.id], one.code)
+            note(images[one.id], one.code, one.status)
 
     log.info("checking images", extra={"fields": {"urls": len(images)}})
     with anyio.move_on_after(min(seconds, settings.external.max_external_time)) as limit:
         async with asking(settings, store, frontier.clock) as checking, anyio.create_task_group() as tasks:
             tasks.start_soon(checking.ask, others)
             own = [image for image in images if origin(image) in hosts]
-            async for image, code in _answers(own, access, hosts, settings.http.max_redirects):
-                note(image, code)
-    noted: Mapping[str, str] = dict(sorted(broken.items())[:MOST_NOTED])
-    await frontier.remember(BROKEN_IMAGES, noted)
+            async for answer in _answers(own, access, hosts, settings.http.max_redirects):
+                note(*answer)
+    await frontier.remember(BROKEN_FILES, dict(sorted(broken.items())[:MOST_NOTED]))
     because = "max-external-time" if limit.cancelled_caught else "no answer"
     await note_left_out(frontier, "images", len(images) - len(asked), because)
 
@@ -104,38 +105,37 @@ class _Choice:
         return [image for _, image in sorted(self._images.items())]
 
 
-async def _images(frontier: Frontier) -> AsyncIterator[Url]:
-    """The images of listed pages, in the order of the pages."""
-    async for chunk in frontier.stream(reads.ReadingPages(NAME, 0)):
-        for at in range(0, len(chunk), GROUP):
-            pages = [page.url for page in chunk[at : at + GROUP]]
-            for row in (await frontier.read(reads.FeaturesOf(NAME, pages))).values():
-                for _, image in row.read:
-                    yield image
+async def _is_first(frontier: Frontier) -> bool:
+    """Whether no run has asked for images yet: then none of them is newly broken."""
+    of_this, earlier = await frontier.recall(BROKEN_FILES), await frontier.recall(BROKEN_FILES, "earlier")
+    return of_this is None and earlier is None
 
 
 async def _answers(
     images: Sequence[Url], access: Access, hosts: Collection[str], hops: int
-) -> AsyncIterator[tuple[Url, str]]:
+) -> AsyncIterator[tuple[Url, str, int | None]]:
     """The answers for images on hosts of the site, while these answer."""
     silent = 0
     for image in images:
-        code = await _answer(image, access, hosts, hops)
+        code, status = await _answer(image, access, hosts, hops)
         silent = silent + 1 if code in SILENCES else 0
         if silent >= SILENT:
             return
         if not silent:  # else it says nothing about the image
-            yield image, code
+            yield image, code, status
 
 
-async def _answer(image: Url, access: Access, hosts: Collection[str], hops: int) -> str:
-    """The code of the answer for an image on a host of the site; empty if it may not be asked for."""
+async def _answer(image: Url, access: Access, hosts: Collection[str], hops: int) -> tuple[str, int | None]:
+    """The code of the answer for an image on a host of the site, empty if it may not be asked for; and the
+    status.
+    """
     redirects, reply = Redirects(image, hops=hops), None
     while reply is None or redirects.follow(reply):
         if origin(redirects.url) not in hosts or not (await access.permit(redirects.url)).allowed:
-            return ""
+            return "", None
         reply = await _reply(redirects.url, access)
-    return str(answer_of(reply, redirects, sets_cookie=False).value)
+    code = answer_of(reply, redirects, sets_cookie=False).value
+    return str(code), reply.status if isinstance(reply, Response) else None
 
 
 async def _reply(url: Url, access: Access) -> Reply:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import anyio
 
-from crawler.app.features.images import GROUP, NAME
+from crawler.app.features.feature import readings
+from crawler.app.features.images import NAME
 from crawler.app.link_texts import SILENT, Read, rendering_of
-from crawler.model.note import IMAGE_TEXTS
+from crawler.model.note import BROKEN_FILES
 from crawler.parse.extract import Extract
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
@@ -29,35 +30,31 @@ class ImageTexts(NamedTuple):
 
     async def __call__(self) -> int:
         """How many pages were read. Raises `FrontierError`."""
-        broken = await self.frontier.read(reads.BrokenImages())
-        if not broken:
-            return 0
-        texts = {image: (one.text, one.place) for image, one in broken.items() if one.text is not None}
+        noted = await self.frontier.recall(BROKEN_FILES)
+        broken = dict(noted or {})
         unknown = {image for image, one in broken.items() if one.text is None}
         read, silent = 0, 0
         with anyio.move_on_after(self.seconds):
             for number, images in await self._due(unknown) if unknown else ():
                 found = await self._read(number, images)
-                texts |= found
+                for image, (text, place) in found.items():
+                    broken[image] = broken[image]._replace(text=text, place=place)
                 read, silent = (read + 1, 0) if found else (read, silent + 1)
                 if silent >= SILENT:
                     break
-        await self.frontier.remember(IMAGE_TEXTS, texts)
+        if read:
+            await self.frontier.remember(BROKEN_FILES, broken)
         return read
 
     async def _due(self, unknown: set[str]) -> Sequence[tuple[int, list[Url]]]:
         """The pages to read by their number, and the broken images of each."""
         due = list[tuple[int, list[Url]]]()
-        async for chunk in self.frontier.stream(reads.ReadingPages(NAME)):
-            for at in range(0, len(chunk), GROUP):
-                pages = [page.url for page in chunk[at : at + GROUP]]
-                found = await self.frontier.read(reads.FeaturesOf(NAME, pages))
-                for page in (found[url] for url in pages if url in found):
-                    if len(due) >= self.most or not unknown:
-                        return due
-                    if images := [image for _, image in page.read if image in unknown]:
-                        unknown.difference_update(images)
-                        due.append((page.id, images))
+        async for page in readings(self.frontier, NAME):
+            if len(due) >= self.most or not unknown:
+                break
+            if images := [image for _, image in page.read if image in unknown]:
+                unknown.difference_update(images)
+                due.append((page.id, images))
         return due
 
     async def _read(self, number: int, images: Sequence[Url]) -> dict[str, tuple[str, str]]:

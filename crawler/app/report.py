@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, TextIO, TypeVar
 
 from crawler.app import atomic
+from crawler.app.broken_files import broken_files
 from crawler.app.features import FEATURES
 from crawler.app.publication import final_start, published_as
 from crawler.app.robots_line import compared
@@ -160,6 +161,7 @@ async def _read(rows: Reads, findings: Findings, add_page: Callable[[PageRow], N
     if findings.needs_links:
         async for edges in each(rows.stream(reads.Edges())):
             findings.link(edges)
+    findings.files = await broken_files(rows, findings.run)
     for feature in FEATURES:
         async for reading, faults in feature.faults(rows):
             findings.faults.setdefault(reading.id, []).extend(faults)
@@ -169,6 +171,7 @@ async def count_findings(rows: Reads, known: Known) -> Sequence[Finding]:
     """The findings without their items: as in the report, but from few rows, at a fraction of its cost."""
     findings = Findings.of(known)
     await read_few(rows, findings)
+    findings.files = await broken_files(rows, findings.run)
     counts = FindingCounts(known, findings)
     async for page in each(rows.stream(reads.Suspects())):
         counts.add(findings.found(page))

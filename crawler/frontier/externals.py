@@ -4,16 +4,14 @@ Each function is called within a transaction.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import of
-from crawler.model.external import BrokenImage, CheckedLink, DueLink, ExternalCounts, ExternalRow
-from crawler.model.note import BROKEN_IMAGES, IMAGE_TEXTS, Note
+from crawler.model.external import BrokenFile, CheckedLink, DueLink, ExternalCounts, ExternalRow
+from crawler.model.note import BROKEN_FILES
 from crawler.parse.url import Url
 from crawler.rules.record import SETTLED
-
-T = TypeVar("T")
 
 CHUNK: Final = 20_000  # URLs to read at a time
 
@@ -66,16 +64,10 @@ def external(db: Database, url: Url) -> ExternalRow | None:
     return ExternalRow._make(row) if row else None
 
 
-def broken_images(db: Database) -> Mapping[str, BrokenImage]:
-    """See `ports.reads.BrokenImages`."""
-    broken, texts = _last(db, BROKEN_IMAGES), _last(db, IMAGE_TEXTS)
-    return {image: BrokenImage(code, *texts.get(image, ())) for image, code in broken.items()}
-
-
-def _last(db: Database, note: Note[T]) -> T:
-    """That note of this run, or of the last one that has it."""
-    row = db.one_or_none(_NOTE, {"key": note.key, "run": db.run})
-    return note.read(row[0]) if row else note.absent
+def broken_files(db: Database) -> Mapping[str, BrokenFile]:
+    """See `ports.reads.BrokenFiles`."""
+    row = db.one_or_none(_NOTE, {"key": BROKEN_FILES.key, "run": db.run})
+    return (BROKEN_FILES.read(row[0]) if row else None) or {}
 
 
 def count_answers(db: Database) -> ExternalCounts:

@@ -76,7 +76,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.DueLinks: externals.due_links,
     reads.ExternalAnswer: externals.external,
     reads.CountAnswers: externals.count_answers,
-    reads.BrokenImages: externals.broken_images,
+    reads.BrokenFiles: externals.broken_files,
 }
 
 # Without edges, whose ids are looked up.

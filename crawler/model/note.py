@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from crawler.model.external import ExternalCheck
+from crawler.model.external import BrokenFile, ExternalCheck
 from crawler.model.rendering import RenderedPage
 from crawler.model.survey import Restless, SiteHealth, VanishedPages
 from crawler.model.visit import MissingPage, ScriptedPages
@@ -89,11 +89,10 @@ RESTLESS: Final = Note[Mapping[str, Restless]]("restless", dict[str, Restless], 
 EXTERNAL: Final = Note[ExternalCheck | None]("external", ExternalCheck | None, None)
 """The check of the links to other sites; None: the run made none."""
 
-BROKEN_IMAGES: Final = Note[Mapping[str, str]]("broken images", dict[str, str], {})
-"""Images of listed pages that do not answer, with the code of the answer."""
-
-IMAGE_TEXTS: Final = Note[Mapping[str, tuple[str, str]]]("image texts", dict[str, tuple[str, str]], {})
-"""Text and place of broken images, on the first page that shows them."""
+BROKEN_FILES: Final = Note[Mapping[str, BrokenFile] | None](
+    "broken files", dict[str, BrokenFile] | None, None
+)
+"""Images of listed pages that do not answer, by URL; None: none was asked for."""
 
 LEFT_OUT: Final = Note[Mapping[str, tuple[int, str]]]("left out", dict[str, tuple[int, str]], {})
 """What was not done after the publication: how many `images` or `pages` were not asked, and why."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from crawler.errors import Exit
 from crawler.model import survey
-from crawler.model.external import BrokenImage, DueLink, ExternalCounts, ExternalRow
+from crawler.model.external import BrokenFile, DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry
 from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.rows import (
@@ -380,7 +380,7 @@ class LedgerRows(RowKind[LedgerRow], frozen=True):
     unchanged: bool = False
 
 
-class BrokenImages(Query[Mapping[str, BrokenImage]], frozen=True):
+class BrokenFiles(Query[Mapping[str, BrokenFile]], frozen=True):
     """Images that do not answer, by the last check of this or an earlier run."""
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from crawler.parse.late import late
 from crawler.report.advice import ADVICE
-from crawler.report.catalogue import GROUPED, NOUNS, Code, Severity
+from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code, Severity
 from crawler.report.formatting import PLACES, counted, said_words
 from crawler.report.report import Finding, SiteReport
 from crawler.report.url_kind import LINK_CODES
@@ -23,6 +23,8 @@ FEWEST: Final = 3  # and at least so many of its URLs, is an action of its own,
 COMMON: Final = 10  # or a link on so many pages
 NEARLY_ALL: Final = 0.8  # of a finding: what is left needs no action of its own
 SEVERITIES: Final = tuple(Severity)
+PLACED: Final = LINK_CODES | FILES
+"""Findings whose URLs have a place on pages, where they are mended."""
 _SENTENCE: Final = late(r"(?<=\.) (?=[A-Z])")
 
 
@@ -49,7 +51,7 @@ def actions(report: SiteReport) -> Sequence[Action]:
     """At most `MOST`: errors and warnings, those that mend most first; then what is left of each finding."""
     serious = [finding for finding in report.findings if finding.code.severity is not Severity.INFO]
     targets = _merged(one for finding in serious for one in _by_target(finding))
-    places = [*_large(report, serious), *_by_images(report, serious)]
+    places = [*_large(report, serious)]
     found = [*targets, *places]
     for finding in serious:
         left = finding.count - _in_template(finding)
@@ -60,25 +62,28 @@ def actions(report: SiteReport) -> Sequence[Action]:
 
 
 def _in_template(finding: Finding) -> int:
-    return sum(item.site_wide for item in finding.items) if finding.code in LINK_CODES else 0
+    return sum(item.site_wide for item in finding.items) if finding.code in PLACED else 0
 
 
 def _by_target(finding: Finding) -> Iterator[Action]:
-    """A link on very many pages, as of a template: one change mends them all."""
-    if finding.code not in LINK_CODES:
+    """A link or an image on very many pages, as of a template: one change mends them all."""
+    if finding.code not in PLACED:
         return
+    is_file = finding.code in FILES
     for item in finding.items:
         if item.site_wide or (item.links >= COMMON and _is_large(item.links, finding.links)):
             pages = "the template" if item.site_wide else counted(item.links, "page")
             where, label = PLACES.get(item.place, pages), f" (“{item.text}”)" if item.text else ""
             text = f"Correct or remove the link to {item.url}{label} from {where}"
-            if finding.code is Code.REDIRECT_LINKED:
+            if is_file:
+                text = f"{finding.code.heading}: correct or put back {item.url}{label}, in {where}"
+            elif finding.code is Code.REDIRECT_LINKED:
                 text = f"Link to {item.detail} instead of {item.url}{label} in {where}"
             yield Action(
                 text,
                 item.links,
                 finding.links,
-                "link",
+                "use" if is_file else "link",
                 [finding.code],
                 target=item.url,
                 place=item.place or None,
@@ -100,30 +105,21 @@ def _merged(found: Iterator[Action]) -> Sequence[Action]:
 def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
     """Folders and pages with much of a finding; no folders if one page has all of it."""
     for finding in findings:
-        if finding.code not in LINK_CODES:
+        if finding.code not in PLACED:
             continue
+        unit = NOUNS.get(finding.code, "URL")
         is_one_page = any(items == finding.count for _, items in finding.by_page[:1])
         for folder, urls in report.failing_folders.get(finding.code, ()):
             if _is_large(urls, finding.count) and not is_one_page:
                 text = (
                     f"{finding.code.heading}: look into {folder}, which holds {urls:,} of {finding.count:,}"
                 )
-                yield Action(text, urls, finding.count, "URL", [finding.code], target=folder)
+                yield Action(text, urls, finding.count, unit, [finding.code], target=folder)
         for page, items in finding.by_page[:1]:
             if _is_large(items, finding.count - _in_template(finding)):
-                text = (
-                    f"{finding.code.heading}: correct {page}, which links to {items:,} of {finding.count:,}"
-                )
-                yield Action(text, items, finding.count, "URL", [finding.code], page=page)
-
-
-def _by_images(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
-    """Images that are broken on many pages, as of a template; where others are, too, these do not mend it."""
-    for finding in findings:
-        for images, pages in report.broken_images if finding.code is Code.BROKEN_IMAGE else ():
-            if _is_large(pages, finding.count):
-                text = f"{finding.code.heading}: correct or put back {images}"
-                yield Action(text, pages, finding.count, "page", [finding.code])
+                has = "shows" if finding.code in FILES else "links to"
+                text = f"{finding.code.heading}: correct {page}, which {has} {items:,} of {finding.count:,}"
+                yield Action(text, items, finding.count, unit, [finding.code], page=page)
 
 
 def _is_large(some: int, every: int) -> bool:
@@ -138,7 +134,7 @@ def _rest(finding: Finding, count: int) -> Action:
     only = item.url if item else None
     at = f" ({only})" if only else ""
     if item and item.said and (words := said_words(item.text, item.place)):
-        at = f" ({only}, linked on {next(iter(item.said))}: {words})"
+        at = f" ({only}, {'' if finding.code in FILES else 'linked '}on {next(iter(item.said))}: {words})"
     text = f"{finding.code.heading}{at}: {advice[0].lower()}{advice[1:]}"
     return Action(text, count, finding.count, unit, [finding.code], target=only)
 

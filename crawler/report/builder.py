@@ -26,7 +26,6 @@ from crawler.report.url_kind import LINK_CODES
 ITEMS: Final = 100  # items of each finding, by default
 RULES: Final = 100  # lines of robots.txt in a report
 COUNTED: Final = 10_000  # lines of robots.txt, or folders, that are counted
-FAULTS: Final = 1_000  # faults of pages, each up to 6 kB, that are counted
 SLASHES: Final = 3  # in the URL of a top-level page
 
 
@@ -63,14 +62,13 @@ class _Items:
 
 
 @dataclass(eq=False, repr=False)
-class _Tally:
-    """Counts URLs by their folder, or by what is wrong; beyond a limit, what is new is not counted."""
+class _FolderCounts:
+    """Counts URLs by their folder."""
 
-    most: int = COUNTED
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, key: str) -> None:
-        if key in self.counts or len(self.counts) < self.most:
+        if key in self.counts or len(self.counts) < COUNTED:
             self.counts[key] += 1
 
     def result(self) -> Sequence[tuple[str, int]]:
@@ -120,7 +118,7 @@ class ReportBuilder:
         self._starts, self._highest = list[int](), 0
         self._clicks = Clicks((), 0)
         self._picked: dict[Code, _Items] = {}
-        self._folders, self._broken_images = defaultdict[Code, _Tally](_Tally), _Tally(FAULTS)
+        self._folders = defaultdict[Code, _FolderCounts](_FolderCounts)
         self._rules = _RuleCounts()
 
     def add_page(self, page: PageRow) -> None:
@@ -150,8 +148,6 @@ class ReportBuilder:
                 self._folders[found.code].add(f"{page.url.partition('?')[0].rpartition('/')[0]}/")
             if found.code is Code.ROBOTS_LINKED:
                 self._rules.add(found)
-            if found.code is Code.BROKEN_IMAGE:
-                self._broken_images.add(found.detail)
 
     def wanted(self) -> set[int]:
         """The ids whose URLs the report needs."""
@@ -182,8 +178,7 @@ class ReportBuilder:
             overview.largest,
             self._rules.result(),
             {code: _below_top(folders.result()) for code, folders in self._folders.items()},
-            self._broken_images.result(),
-        )
+        ).cut(self._most)
 
     def _finding(self, code: Code, names: Mapping[int, str], anchors: Anchors) -> Finding | None:
         picked = self._picked.get(code)
@@ -262,7 +257,7 @@ class FindingCounts:
     def findings(self, tallies: Tallies) -> Sequence[Finding]:
         """All findings without their items, the most severe first."""
         known = self._known
-        every = {finding.code: finding for finding in site_findings(known)}
+        every = {finding.code: finding for finding in (*site_findings(known), *self._findings.files)}
         if known.run.complete:
             every |= {finding.code: finding for finding in _counted(tallies, known.run.number)}
             date = tallies.date if tallies.dated >= FEWEST_DATED and not tallies.undated else None

@@ -135,7 +135,7 @@ class Code(Enum):
     )  # fmt: skip
     BROKEN_IMAGE = (
         "broken-image", Severity.WARNING, "Broken images",
-        "Visitors of these pages see no picture where one should be.",
+        "Visitors see no picture where one of these images should be.",
     )  # fmt: skip
     TRAP = (
         "trap", Severity.WARNING, "Crawler traps",
@@ -184,9 +184,11 @@ NOUNS: Final = {
     Code.LASTMOD_LIES: "host",
     Code.LASTMOD_UNIFORM: "date",
     Code.ROBOTS_LINE: "line",
-    Code.BROKEN_IMAGE: "page",
+    Code.BROKEN_IMAGE: "image",
 }
 """What the items of a code are, if not URLs that have the fault themselves."""
+FILES: Final = frozenset({Code.BROKEN_IMAGE})
+"""Codes whose items are files that pages show."""
 GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 """Codes whose items are groups of pages."""
 LEADING: Final = frozenset({Code.REDIRECT_CHAIN, Code.REDIRECT_LINKED, Code.NOINDEX_CANONICAL})

@@ -64,12 +64,13 @@ class Findings:
 
     def __init__(self, run: int, *, complete: bool, check: ExternalCheck | None = None) -> None:
         """`run`: the number of the newest run; `check`: its check of links to other sites."""
-        self._run, self.complete, self._check = run, complete, check
+        self.run, self.complete, self._check = run, complete, check
         self._kinds, self._before, self._wanted = bytearray(1024), bytearray(1024), bytearray(1024)
         self._redirects, self._targets = array("I"), array("I")
         self.texts, self.titles, self._date = Groups(), Groups(), SameDate()
         self.inbound = InboundLinks(bytearray(), bytearray())
         self.faults: dict[int, list[tuple[Code, str]]] = {}  # of language versions and images, by page
+        self.files: Sequence[Finding] = ()  # about images that do not answer
 
     @classmethod
     def of(cls, known: Known) -> Self:
@@ -78,7 +79,7 @@ class Findings:
 
     def add_page(self, page: PageRow) -> None:
         """The first pass: every page, in any order."""
-        if page.run != self._run:
+        if page.run != self.run:
             return
         if page.id >= len(self._kinds):
             more = bytes(max(page.id + 1 - len(self._kinds), len(self._kinds)))
@@ -132,10 +133,11 @@ class Findings:
         """The findings about the site as a whole, after the first pass."""
         yield from site_findings(known)
         yield from uniform_date(known, self._date.result())
+        yield from self.files
 
     def found(self, page: PageRow) -> Iterator[PageFinding]:
         """The third pass: the findings of a page. Pages come in the order of the report."""
-        if page.run != self._run or not page.outcome:
+        if page.run != self.run or not page.outcome:
             return
         for rule in _LISTED if page.outcome == "listed" else _OTHERS:
             for found in rule(self, page):
@@ -165,7 +167,7 @@ class Findings:
 
     def _is_new(self, code: Code, page: PageRow) -> bool:
         """Whether the finding did not apply in the previous run. In a first run, no finding is new."""
-        if self._run <= 1 or code in GROUPED:
+        if self.run <= 1 or code in GROUPED:
             return False
         if code is Code.BROKEN_EXTERNAL:
             return self._is_newly_broken(page)

@@ -14,7 +14,7 @@ from crawler.model.external import ExternalCheck, ExternalCounts
 from crawler.model.rows import HostRow, RunRow
 from crawler.model.survey import Balance, PagesOfKind, VanishedPages
 from crawler.model.trap import Trap
-from crawler.report.catalogue import GROUPED, Code, Severity
+from crawler.report.catalogue import FILES, GROUPED, Code, Severity
 from crawler.report.changes import Changes
 from crawler.report.formatting import counted
 from crawler.report.overview import Extremes, Folder
@@ -72,6 +72,9 @@ class Finding(Struct, frozen=True):
             return f"{self.code.says} {counted(self.pages, 'page')} in all."
         if not self.links:
             return self.code.says
+        if self.code in FILES:
+            they = "It is" if self.count == 1 else "They are"
+            return f"{self.code.says} {they} on {counted(self.pages, 'page')}."
         where = f" on {counted(self.pages, 'page')}" if self.pages else ""
         verb = "leads" if self.links == 1 else "lead"
         return f"{self.code.says} {counted(self.links, 'link')}{where} {verb} here."
@@ -149,7 +152,6 @@ class SiteReport(Struct, frozen=True):
     largest: Extremes | None
     rules: Sequence[RuleCount]
     failing_folders: Mapping[Code, Sequence[tuple[str, int]]]  # those with most URLs of a finding
-    broken_images: Sequence[tuple[str, int]]  # the same ones of most pages, with what is wrong
 
     @property
     def counts(self) -> Mapping[str, int]:

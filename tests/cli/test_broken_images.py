@@ -1,6 +1,8 @@
 """Images that do not answer: a finding, and left out of the next sitemap until they are back."""
 
+import csv
 import gzip
+import json
 import re
 from pathlib import Path
 
@@ -25,8 +27,12 @@ def written(web: Web) -> list[str]:  # noqa: F811
     return [url.removeprefix("http://").replace(f".example:{web.port}", ":") for url in found]
 
 
-def faulty(web: Web) -> dict[str, str]:  # noqa: F811
-    return {row["url"]: row["detail"] for row in web.rows("findings", "--only", "broken-image")}
+def faulty(web: Web) -> dict[str, dict[str, str]]:  # noqa: F811
+    """The findings about images, by image."""
+    found = {row["url"]: row for row in web.rows("findings", "--only", "broken-image")}
+    return {
+        url.removeprefix("http://").replace(f".example:{web.port}", ":"): row for url, row in found.items()
+    }
 
 
 def test_broken_images_are_found_and_left_out(web: Web, run: Run) -> None:  # noqa: F811
@@ -45,17 +51,17 @@ def test_broken_images_are_found_and_left_out(web: Web, run: Run) -> None:  # no
     assert web.crawl("--images")[0] == 0
     first = written(web)
     assert "home:/gone.png" in first
-    home, other = web.url("home:/"), web.url("home:/b")
-    assert faulty(web).keys() == {home, other}
-    assert "gone.png (not found" in faulty(web)[home]
-    assert "/odd.png" in faulty(web)[home]
-    assert "secret" not in faulty(web)[other]
+    assert [(url, row["status"], row["links"], row["new"]) for url, row in faulty(web).items()] == [
+        ("home:/gone.png", "404", "2", "false"),
+        ("bad:/gone.png", "404", "1", "false"),
+        ("bad:/odd.png", "500", "1", "false"),
+    ]
     assert not [line for line in methods(web.home) if "/secret/" in line]
 
     web.home.put("/gone.png", FINE)
     assert web.crawl("--images")[0] == 0
     assert set(written(web)) == set(first) - {"home:/gone.png", "bad:/gone.png"}, "as known before"
-    assert faulty(web).keys() == {home}, "of another site alone"
+    assert faulty(web).keys() == {"bad:/gone.png", "bad:/odd.png"}
     places = {row["place"] for row in web.rows("images") if row["image"] == web.url("bad:/gone.png")}
     assert places == {"missing"}
 
@@ -77,7 +83,7 @@ def test_a_failing_host_leaves_no_image_out(web: Web) -> None:  # noqa: F811
     for _ in range(2):
         assert web.crawl("--images")[0] == 0
         assert written(web) == ["home:/a.png"]
-    assert "a.png" in faulty(web)[web.url("home:/")]
+    assert faulty(web)["home:/a.png"]["status"] == "503"
 
 
 def test_the_limit_on_external_links_holds_for_images(web: Web) -> None:  # noqa: F811
@@ -102,29 +108,26 @@ def test_a_broken_image_says_its_text_and_place(web: Web) -> None:  # noqa: F811
     web.home.put("/", http(f"<!doctype html><title>A</title>{figure}{badge}"))
     web.home.put("/b", http(f"<!doctype html><title>B</title><p>Text.</p>{badge}"))
     assert web.crawl("--images", "--report=r.md")[0] == 0
-    home, other = (faulty(web)[web.url(f"home:{path}")] for path in ("/", "/b"))
-    assert home.startswith(
-        f"{web.url('home:/big.png')} (not found (404, 410); “Our blue lamp”, in the main part)"
-    )
-    assert "badge.png (not found (404, 410); in the footer)" in home
-    assert "badge.png (not found (404, 410); in the footer)" in other
+    lamp, badge_row = faulty(web)["home:/big.png"], faulty(web)["home:/badge.png"]
+    assert (lamp["text"], lamp["place"], lamp["links"]) == ("Our blue lamp", "main", "1")
+    assert (badge_row["text"], badge_row["place"], badge_row["links"]) == ("", "footer", "2")
     text = Path("r.md").read_text()
     assert "“Our blue lamp”" in text
-    assert "| `broken-image` | 2 pages |" in text
+    assert "| `broken-image` | 2 images on 2 pages |" in text
     assert "No links to other sites." in text
     assert methods(web.home).count("GET /") == 2
     assert methods(web.home).count("GET /b") == 1, "one page tells of an image"
     web.home.log.clear()
     assert web.crawl("--images")[0] == 0
     assert methods(web.home).count("GET /") == 1, "all is known"
-    assert "“Our blue lamp”" in faulty(web)[web.url("home:/")]
+    assert faulty(web)["home:/big.png"]["text"] == "Our blue lamp"
 
 
 def test_no_page_is_read_for_images_without_wish(web: Web) -> None:  # noqa: F811
     shows(web, "/gone.png")
     assert web.crawl("--images", "--link-pages", "0")[0] == 0
     assert methods(web.home).count("GET /") == 1
-    assert faulty(web)[web.url("home:/")].endswith("gone.png (not found (404, 410))")
+    assert faulty(web)["home:/gone.png"]["text"] == ""
 
 
 @pytest.mark.system
@@ -134,3 +137,36 @@ def test_members_of_a_run_check_images(web: Web) -> None:  # noqa: F811
     for _ in range(2):
         assert web.crawl("--images", "--state", state)[0] == 0
     assert written(web) == []
+
+
+def test_every_page_of_a_broken_image_is_a_row(web: Web) -> None:  # noqa: F811
+    """The report names eight pages; its table has all, with what is said of the image where it was read."""
+    for number in range(12):
+        shows(web, "/gone.png", path=f"/{number}")
+    shows(web, "/gone.png", links="".join(f'<a href="/{number}">{number}</a>' for number in range(12)))
+    assert web.crawl("--images", "--report=r.csv", "--report=r.json", "--report=r.html")[0] == 0
+    with Path("r.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["code"] == "broken-image"]
+    paths = ["/", *(f"/{number}" for number in range(12))]
+    assert sorted(row["source"] for row in rows) == sorted(web.url(f"home:{path}") for path in paths)
+    assert {(row["url"], row["links"]) for row in rows} == {(web.url("home:/gone.png"), "13")}
+    (found,) = (
+        one for one in json.loads(Path("r.json").read_text())["findings"] if one["code"] == "broken-image"
+    )
+    assert (found["count"], found["links"], found["pages"]) == (1, 13, 13)
+    assert (len(found["items"][0]["from"]), found["items"][0]["site_wide"]) == (8, True)
+    assert "13 pages, nearly all: the template" in Path("r.html").read_text()
+
+
+def test_an_image_is_new_in_the_night_in_which_it_broke(web: Web) -> None:  # noqa: F811
+    shows(web, "/ok.png", "/gone.png")
+    web.home.put("/ok.png", FINE)
+    assert web.crawl("--images", "--fail-on", "new:broken-image")[0] == 0
+    assert {url: row["new"] for url, row in faulty(web).items()} == {"home:/gone.png": "false"}
+    web.home.put("/ok.png", GONE)
+    assert web.crawl("--images", "--fail-on", "new:broken-image")[0] == 8
+    assert {url: row["new"] for url, row in faulty(web).items()} == {
+        "home:/gone.png": "false", "home:/ok.png": "true",
+    }  # fmt: skip
+    assert web.crawl("--images", "--fail-on", "new:broken-image")[0] == 0
+    assert {row["new"] for row in faulty(web).values()} == {"false"}

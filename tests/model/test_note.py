@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crawler.model import note
-from crawler.model.external import ExternalCheck
+from crawler.model.external import BrokenFile, ExternalCheck
 from crawler.model.note import Note
 from crawler.model.rendering import Inputs, RenderedPage, UsedAnswer
 from crawler.model.survey import Restless, SiteHealth, VanishedPage, VanishedPages
@@ -58,8 +58,11 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     ),
     (note.ASKED_PLACES, f'{{"{A}/news/":true}}', {f"{A}/news/": True}),
     (note.STATED_SINCE, f'{{"{A}":[3,1]}}', {A: (3, 1)}),
-    (note.BROKEN_IMAGES, f'{{"{A}/a.png":"404"}}', {f"{A}/a.png": "404"}),
-    (note.IMAGE_TEXTS, f'{{"{A}/a.png":["a","main"]}}', {f"{A}/a.png": ("a", "main")}),
+    (
+        note.BROKEN_FILES,
+        f'{{"{A}/a.png":["broken:not-found",404,2,"a","main"]}}',
+        {f"{A}/a.png": BrokenFile("broken:not-found", 404, 2, "a", "main")},
+    ),
     (note.LEFT_OUT, '{"images":[7,"no answer"]}', {"images": (7, "no answer")}),
     (
         note.RENDERED,
@@ -96,7 +99,7 @@ def test_a_note_is_read_and_written_the_same(kind: Note[Any], text: str, value: 
         (note.EXTERNAL, "[3]"),
         (note.EXTERNAL, '["3", 1, true, 7, ""]'),
         (note.DATE_NOTES, '"a"'),
-        (note.IMAGE_TEXTS, '{"a":["a"]}'),
+        (note.BROKEN_FILES, '{"a":[]}'),
         (note.LEFT_OUT, '{"images":["7","no answer"]}'),
     ],
 )

@@ -15,7 +15,7 @@ from crawler.model.trap import Trap
 from crawler.parse.url import Url
 from crawler.report.builder import ITEMS, ReportBuilder
 from crawler.report.catalogue import Code
-from crawler.report.report import Known, SiteReport
+from crawler.report.report import Finding, Item, Known, SiteReport
 
 SITE = "https://shop.example"
 AWAY = "https://elsewhere.example"
@@ -37,6 +37,7 @@ class MadeState:
     edges: dict[str, EdgeRow] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)  # of `Known`
     faults: dict[int, list[tuple[Code, str]]] = field(default_factory=dict)  # faults, by page
+    files: Sequence[Finding] = ()
 
     def url(self, path: str) -> Url:
         return Url(path if "://" in path else self.site + path)
@@ -146,6 +147,7 @@ class MadeState:
         for edges in self.leading():
             builder.findings.link(edges)
         builder.findings.faults.update(self.faults)
+        builder.findings.files = self.files
         clicks = builder.clicks()
         while due := clicks.take():
             clicks.add(self.links_of(due))
@@ -189,8 +191,9 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
     ]
     state.faults[state.id("/lanterns/ship")] = [
         (Code.IMAGES_CUT, "1,204 images"),
-        (Code.BROKEN_IMAGE, "https://shop.example/ship.jpg (not found (404, 410))"),
     ]
+    ship = Item(f"{SITE}/ship.jpg", 404, "", 1, [f"{SITE}/lanterns/ship"], text="A ship", place="main")
+    state.files = [Finding(Code.BROKEN_IMAGE, 1, 0, 1, 1, [ship])]
     twins: dict[str, Any] = {"title": "The same", "content": "same text", "was": "listed", "depth": 2}
     state.page("/twin-1", links=[*common, "/twin-2"], **twins)
     state.page("/twin-2", links=common, **twins)

@@ -47,7 +47,7 @@ GOLDEN = {
     "hreflang-conflict": ["/lanterns/storm 0"],
     "hreflang-no-self": ["/lanterns/storm 0"],
     "images-cut": ["/lanterns/ship 0"],
-    "broken-image": ["/lanterns/ship 0"],
+    "broken-image": ["/ship.jpg 1"],
     "trap": ["/events/2031/05 0"],
     "lastmod-lies": ["/ 0"],
     "robots-line": ["/robots.txt 0"],

@@ -8,19 +8,21 @@ changes no table. Its settings stand with all others in `settings.sections`, its
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import ClassVar, Final, TypeAlias, TypeVar
 
 from crawler.model.facts import Entry
 from crawler.model.rows import FeatureRow
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Frontier, Reads
+from crawler.ports import Frontier, Reads, reads
 from crawler.ports.features import PageFeature
 from crawler.report.catalogue import Code
 from crawler.settings.sections import Settings
 
 T = TypeVar("T")
+
+GROUP: Final = 25  # pages that are looked up at a time: a page has up to two megabytes of images
 
 PageFault: TypeAlias = tuple[Code, str]
 """A finding about a page, and its detail."""
@@ -77,6 +79,16 @@ class Feature(ABC):
     def rows(self, frontier: Frontier) -> AsyncIterator[tuple[str, ...]]:
         """The rows of `list NAME`."""
         raise NotImplementedError
+
+
+async def readings(rows: Reads, name: str, more_than: int = 0) -> AsyncIterator[FeatureRow]:
+    """The listed pages of which a feature read more than that many URLs, by URL, with what it read."""
+    async for chunk in rows.stream(reads.ReadingPages(name, more_than)):
+        for some in in_groups([page.url for page in chunk], GROUP):
+            found = await rows.read(reads.FeaturesOf(name, some))
+            for url in some:
+                if url in found:
+                    yield found[url]
 
 
 def in_groups(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

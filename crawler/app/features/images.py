@@ -8,8 +8,8 @@ nothing about any of them: it is site-wide, and left out. So is one that does no
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
-from crawler.app.features.feature import Counts, Feature, Lines, PageFault, in_groups
-from crawler.model.external import Answer, BrokenImage, says
+from crawler.app.features.feature import GROUP, Counts, Feature, Lines, PageFault, in_groups, readings
+from crawler.model.external import Answer, BrokenFile
 from crawler.model.facts import Element, Entry, Extras, LabelledUrl
 from crawler.model.outcome import Listed
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
@@ -22,7 +22,7 @@ from crawler.parse.url import LONGEST_URL, Url
 from crawler.ports import Frontier, Reads, reads
 from crawler.ports.features import PageFeature, SeenPage
 from crawler.report.catalogue import Code
-from crawler.report.formatting import counted, said_words
+from crawler.report.formatting import counted
 from crawler.settings.sections import Settings
 
 NAME: Final = "images"
@@ -31,8 +31,6 @@ LONGEST_ALL: Final = (
 )  # characters of the images of a page: the first 1,000 are always stored
 FEWEST: Final = 20  # pages,
 PERCENT: Final = 30  # and share of the listed pages, from which an image is site-wide
-GROUP: Final = 25  # pages that are looked up at a time: a page has up to two megabytes of images
-NAMED: Final = 3  # broken images of a page in its finding
 NOT_FOUND: Final[str] = Answer.NOT_FOUND.value
 EXPLAINED: Final = 10  # images with the same fate that `explain` shows
 
@@ -64,7 +62,7 @@ class Left(NamedTuple):
     """Images that are left out of entries."""
 
     site_wide: Collection[Url]
-    broken: Mapping[str, BrokenImage]  # by the code of the answer: only those that do not exist are left out
+    broken: Mapping[str, BrokenFile]  # by the code of the answer: only those that do not exist are left out
 
     def is_missing(self, image: Url) -> bool:
         """Whether it does not exist. Others may be back before the sitemap is read."""
@@ -78,18 +76,6 @@ def shown(images: Sequence[LabelledUrl], left: Left) -> Shown:
     out = {*site_wide, *missing}
     own = tuple(url for _, url in images if url not in out)
     return Shown(own[:MAX_IMAGES], site_wide, own[MAX_IMAGES:], missing)
-
-
-def broken_words(found: Shown, broken: Mapping[str, BrokenImage]) -> str:
-    """The detail of a page with broken images; empty if it has none."""
-    images = [url for urls in found for url in urls if url in broken]
-    words = [f"{url} ({_fault(broken[url])})" for url in images[:NAMED]]
-    return ", ".join(words) + (f" and {len(images) - NAMED:,} more" if len(images) > NAMED else "")
-
-
-def _fault(image: BrokenImage) -> str:
-    """What is wrong with it, what stands for it, and where."""
-    return "; ".join(filter(None, (says(image.code), said_words(image.text or "", image.place))))
 
 
 def cut_words(found: Shown) -> str:
@@ -153,17 +139,12 @@ class Images(Feature):
                 ]
 
     async def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[PageFault]]]:
-        """See `Feature.faults`: pages with broken images, or more than search engines read."""
-        broken, left = await rows.read(reads.BrokenImages()), None
-        async for chunk in rows.stream(reads.ReadingPages(NAME, 0 if broken else MAX_IMAGES)):
+        """See `Feature.faults`: pages with more images than search engines read."""
+        left = None
+        async for page in readings(rows, NAME, MAX_IMAGES):
             left = left or await _left(rows)
-            pages = {page.url: page for page in chunk}
-            async for url, found in _of(rows, list(pages), left):
-                faults = [(Code.BROKEN_IMAGE, words)] if (words := broken_words(found, broken)) else []
-                if found.cut:
-                    faults.append((Code.IMAGES_CUT, cut_words(found)))
-                if faults:
-                    yield pages[url], faults
+            if (found := shown(page.read, left)).cut:
+                yield page, [(Code.IMAGES_CUT, cut_words(found))]
 
     async def about(self, rows: Reads, url: Url) -> tuple[object, Lines] | None:
         """See `Feature.about`: the first images with the same fate, and how many more there are."""
@@ -216,7 +197,7 @@ async def _site_wide(rows: Reads) -> Collection[Url]:
 
 
 async def _left(rows: Reads) -> Left:
-    return Left(await _site_wide(rows), await rows.read(reads.BrokenImages()))
+    return Left(await _site_wide(rows), await rows.read(reads.BrokenFiles()))
 
 
 async def _of(rows: Reads, pages: Sequence[Url], left: Left) -> AsyncIterator[tuple[Url, Shown]]:

@@ -21,7 +21,7 @@ from crawler.parse.credentials import masked
 from crawler.report.actions import actions
 from crawler.report.actions import words as action_words
 from crawler.report.advice import ADVICE
-from crawler.report.catalogue import GROUPED, Code
+from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code
 from crawler.report.formatting import (
     counted,
     duration,
@@ -142,6 +142,8 @@ def _context(report: SiteReport) -> Mapping[str, Any]:
         "ranges": _ranges(known.runs),
         "measure": measure,
         "grouped": {code.value for code in GROUPED},
+        "files": {code.value for code in FILES},
+        "nouns": NOUNS,
         "difference": difference(report) if report.changes.since is not None else None,
         "outcomes": _outcomes(known.balance.outcomes),
         "failed": known.run.counted("failed"),

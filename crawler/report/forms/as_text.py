@@ -6,7 +6,7 @@ from typing import Final
 from crawler.parse.credentials import masked
 from crawler.report.actions import actions
 from crawler.report.actions import words as action_words
-from crawler.report.catalogue import GROUPED, NOUNS, Code
+from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code
 from crawler.report.external import external_json, external_words, left_words
 from crawler.report.formatting import counted, minute, said_words, shortened
 from crawler.report.printable import printable
@@ -122,7 +122,9 @@ def measure(finding: Finding) -> str:
     words = counted(finding.count, NOUNS.get(finding.code, "URL"))
     if finding.new:
         words += f" ({finding.new:,} new)"
-    if finding.links:
+    if finding.code in FILES:
+        words += f" on {counted(finding.pages, 'page')}"
+    elif finding.links:
         words += f", {counted(finding.links, 'link')}"
         words += f" on {counted(finding.pages, 'page')}" if finding.pages else ""
     return words
@@ -155,11 +157,11 @@ def linked(item: Item, site: str, code: Code, quoted: Callable[[str], str] = str
         return f"the same: {names}" + (f", and {rest:,} more" if rest > 0 else "")
     if item.site_wide:
         words = said_words(item.text, item.place)
-        return site_wide(item) + (f": {quoted(printable(words))}" if words else "")
+        return site_wide(item, code) + (f": {quoted(printable(words))}" if words else "")
     if not item.links:
         return f"named by {names}"
     rest = item.links - min(SOURCES, len(item.sources))
-    return f"linked from {counted(item.links, 'page')}: {names}" + (
+    return f"{_by(code)} {counted(item.links, 'page')}: {names}" + (
         f", and {rest:,} more" if rest > 0 else ""
     )
 
@@ -170,9 +172,13 @@ def _source(item: Item, source: str, site: str) -> str:
     return shown(source, site) + (f" ({printable(words)})" if words else "")
 
 
-def site_wide(item: Item) -> str:
+def _by(code: Code) -> str:
+    return "on" if code in FILES else "linked from"
+
+
+def site_wide(item: Item, code: Code) -> str:
     """The note for a link that is on nearly every page."""
-    return f"linked from {counted(item.links, 'page')}, nearly all: the template"
+    return f"{_by(code)} {counted(item.links, 'page')}, nearly all: the template"
 
 
 def shown(text: str, site: str, longest: int = LONGEST) -> str:
