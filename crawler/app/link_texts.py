@@ -151,13 +151,13 @@ class LinkTexts(NamedTuple):
 
     async def _broken(self) -> Mapping[int, _Broken]:
         """The URLs with such a finding."""
-        rows, findings = self.frontier, self.findings
-        await reports.read_few(rows, findings, KINDS)
+        findings = self.findings
+        suspects = await reports.read_few(self.frontier, findings, KINDS)
         if not findings.has(KINDS):
             return {}
         return {
             page.id: _Broken(found.links, found.sources[: EXAMPLES if found.site_wide else FIRST])
-            async for page in reports.each(rows.stream(reads.Suspects()))
+            async for page in suspects
             for found in findings.found(page)
             if found.code in CODES and found.links
         }

@@ -43,6 +43,7 @@ SUFFIXES: Final = tuple(FORMS)
 IGNORE_ROBOTS: Final = "ignore-robots"  # the setting
 NEW: Final = "new:"
 RESOLVED: Final = 2_000  # ids at a time
+MOST_KEPT: Final = 5_000  # rows between two passes, a kilobyte each; to find them reads all URLs
 
 
 def check(settings: Settings) -> None:
@@ -170,10 +171,10 @@ async def _read(rows: Reads, findings: Findings, add_page: Callable[[PageRow], N
 async def count_findings(rows: Reads, known: Known) -> Sequence[Finding]:
     """The findings without their items: as in the report, but from few rows, at a fraction of its cost."""
     findings = Findings.of(known)
-    await read_few(rows, findings)
+    suspects = await read_few(rows, findings)
     findings.files = await broken_files(rows, findings.run)
     counts = FindingCounts(known, findings)
-    async for page in each(rows.stream(reads.Suspects())):
+    async for page in suspects:
         counts.add(findings.found(page))
     chosen = {name for name, _ in known.settings}
     for feature in FEATURES:
@@ -184,17 +185,27 @@ async def count_findings(rows: Reads, known: Known) -> Sequence[Finding]:
     return counts.findings(await rows.read(reads.ListedTallies()))
 
 
-async def read_few(rows: Reads, findings: Findings, kinds: Collection[UrlKind] = ()) -> None:
-    """The first two passes, over few rows: without the findings of listed pages.
+async def read_few(
+    rows: Reads, findings: Findings, kinds: Collection[UrlKind] = ()
+) -> AsyncIterator[PageRow]:
+    """The first two passes, over few rows, which are returned: without the findings of listed pages.
 
     Links are read if they matter; of some `kinds`, only for these.
     """
+    kept = list[PageRow]()
     async for page in each(rows.stream(reads.Suspects())):
         findings.add_page(page)
+        if len(kept) <= MOST_KEPT:
+            kept.append(page)
     findings.close()
     if findings.has(kinds) if kinds else findings.needs_links:
         async for edges in each(rows.stream(reads.Edges())):
             findings.link(edges)
+    return each(rows.stream(reads.Suspects()) if len(kept) > MOST_KEPT else _at_once(kept))
+
+
+async def _at_once(rows: Iterable[T]) -> AsyncIterator[Iterable[T]]:
+    yield rows
 
 
 async def each(chunks: AsyncIterable[Iterable[T]]) -> AsyncIterator[T]:

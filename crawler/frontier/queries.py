@@ -100,7 +100,7 @@ _REPEATED: Final = f"""
 SELECT count(*), coalesce(sum(pages), 0) FROM (
     SELECT count(*) AS pages FROM known
     WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}'
-        AND TEXT <> '' GROUP BY host, TEXT HAVING count(*) > 1
+        AND TEXT <> '' GROUP BY TEXT, host HAVING count(*) > 1
 ) AS repeated
 """
 
@@ -114,9 +114,9 @@ SELECT url FROM known WHERE run = :run AND state = {SETTLED} AND outcome = :outc
 """
 
 _BALANCE: Final = f"""
-SELECT state < {SETTLED}, outcome, host IS NULL, lastmod IS NOT NULL, source, coalesce(visited = run, false),
-    count(*)
-FROM known WHERE run = :run GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 2
+SELECT outcome, source, state < {SETTLED}, count(*), count(*) FILTER (WHERE host IS NULL), count(lastmod),
+    count(*) FILTER (WHERE visited = run)
+FROM known WHERE run = :run GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
 _HOSTS: Final = """
@@ -372,20 +372,16 @@ def balance(db: Database) -> Balance:
     """See `ports.reads.RunBalance`."""
     discovered = db.count(_DISCOVERED, {"run": db.run})
     outcomes, dated, visited = Counter[str](), Counter[str](), Counter[str]()
-    is_listed = dict[str, bool]()
     opened = filtered = 0
-    for is_open, outcome, is_filtered, is_dated, source, is_visited, count in db.all(
-        _BALANCE, {"run": db.run}
-    ):
-        filtered += count if is_filtered else 0
+    for outcome, source, is_open, count, not_asked, with_date, seen in db.all(_BALANCE, {"run": db.run}):
+        filtered += not_asked
         if is_open:
             opened += count
         elif outcome:
-            if outcome not in outcomes:  # raises for an unknown code
-                is_listed[outcome] = isinstance(outcome_of(outcome, "", None), Listed | Kept)
+            is_listed = isinstance(outcome_of(outcome, "", None), Listed | Kept)  # raises for an unknown code
             outcomes[outcome] += count
-            visited[outcome] += count if is_visited else 0
-            dated[source] += count if is_dated and is_listed[outcome] else 0
+            visited[outcome] += seen
+            dated[source] += with_date if is_listed else 0
     return Balance(discovered, dict(outcomes), opened, filtered, dict((+dated).most_common()), +visited)
 
 
