@@ -6,9 +6,10 @@ the report and the next sitemap; of images that were not asked, what was known s
 """
 
 import logging
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from hashlib import blake2b
 from heapq import heappop, heappush
+from itertools import islice
 from typing import Final
 
 import anyio
@@ -21,6 +22,7 @@ from crawler.engine.robots import Access
 from crawler.model.external import BROKEN, BrokenFile, CheckedLink, DueLink, kind_of
 from crawler.model.note import BROKEN_FILES
 from crawler.model.reply import Reply, Response
+from crawler.parse import url as urls
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, Request, reads
 from crawler.rules.external import ANSWER_BY_CAUSE, UNREACHED, answer_of, needs_get
@@ -30,6 +32,7 @@ from crawler.settings.sections import Settings
 log = logging.getLogger("crawler.images")
 
 MOST_NOTED: Final = 10_000  # broken images
+LAST: Final = 1 << 64  # beyond any hash
 SILENCES: Final = frozenset(ANSWER_BY_CAUSE[cause].value for cause in UNREACHED)
 SILENT: Final = 3  # images in a row without a response, after which hosts of the site are asked no more
 
@@ -39,46 +42,83 @@ async def check_images(
 ) -> None:
     """Asks for the images of the run, those that were broken first, and notes which are.
 
-    Nothing if the settings do not ask for it.
-    `run`: its number; `seconds`: how long it may take, if that is less than `--max-external-time`. Raises
-    `FrontierError`.
+    Nothing if the settings do not ask for it. The limits are those on links to other sites, each as if there
+    were none of these. `run`: its number; `seconds`: how long it may take, if that is less than
+    `--max-external-time`. Raises `FrontierError`.
     """
     if not settings.dates.images:
         return
-    hosts = {host.origin for host in await frontier.read(reads.BusiestHosts())}
-    known, is_first = await frontier.read(reads.BrokenFiles()), await _is_first(frontier)
-    choice = _Choice(run, settings.external.max_external)
-    broken: dict[str, BrokenFile] = {}
-    asked = set[str]()
+    limits, hosts = settings.external, {host.origin for host in await frontier.read(reads.BusiestHosts())}
+    check = _Check(run, await frontier.read(reads.BrokenFiles()), is_first=await _is_first(frontier))
+    choice = _Choice(run, limits.max_external)
     async for page in readings(frontier, NAME):
         for _, image in page.read:
-            choice.add(image)
-            if image in known:
-                broken[image] = known[image]
-    images = [*map(Url, broken), *(image for image in choice.chosen() if image not in broken)]
-    others = [DueLink(number, url) for number, url in enumerate(images) if origin(url) not in hosts]
-
-    def note(image: Url, code: str, status: int | None) -> None:
-        broken.pop(image, None)
-        asked.add(image)
-        if kind_of(code) == BROKEN:
-            before = known.get(image, BrokenFile(code, since=0 if is_first else run))
-            broken[image] = before._replace(code=code, status=status)
-
-    async def store(checked: Sequence[CheckedLink]) -> None:
-        for one in checked:
-            note(images[one.id], one.code, one.status)
-
-    log.info("checking images", extra={"fields": {"urls": len(images)}})
-    with anyio.move_on_after(min(seconds, settings.external.max_external_time)) as limit:
-        async with asking(settings, store, frontier.clock) as checking, anyio.create_task_group() as tasks:
+            choice.add(image, is_broken=check.knows(image))
+    images = check.images = choice.chosen()
+    own = [image for image in images if origin(image) in hosts]
+    others = _on_hosts(images, hosts, limits.max_external_hosts)
+    log.info("checking images", extra={"fields": {"urls": len(own) + len(others)}})
+    with anyio.move_on_after(min(seconds, limits.max_external_time)) as limit:
+        async with (
+            asking(settings, check.store, frontier.clock) as checking,
+            anyio.create_task_group() as tasks,
+        ):
             tasks.start_soon(checking.ask, others)
-            own = [image for image in images if origin(image) in hosts]
-            async for answer in _answers(own, access, hosts, settings.http.max_redirects):
-                note(*answer)
-    await frontier.remember(BROKEN_FILES, dict(sorted(broken.items())[:MOST_NOTED]))
-    because = "max-external-time" if limit.cancelled_caught else "no answer"
-    await note_left_out(frontier, "images", len(images) - len(asked), because)
+            async for image, code, status in _answers(own, access, hosts, settings.http.max_redirects):
+                check.note(image, code, status)
+    await frontier.remember(BROKEN_FILES, check.noted())
+    because = "no answer" if len(own) + len(others) == len(images) else "max-external-hosts"
+    because = because if choice.has_all else "max-external"
+    every = len(images) if choice.has_all else await frontier.read(reads.CountUrls(NAME))
+    await _note_left(
+        frontier, every - len(check.asked), "max-external-time" if limit.cancelled_caught else because
+    )
+
+
+class _Check:
+    """What is known of images, of earlier runs and of this one."""
+
+    def __init__(self, run: int, known: Mapping[str, BrokenFile], *, is_first: bool) -> None:
+        self._since, self._known = 0 if is_first else run, known
+        self._broken = dict[str, BrokenFile]()
+        self.images: Sequence[Url] = ()
+        self.asked = set[str]()
+
+    def knows(self, image: Url) -> bool:
+        """Whether an image that a page shows was broken; it stays so, unless it is asked for."""
+        if image in self._known:
+            self._broken[image] = self._known[image]
+        return image in self._known
+
+    async def store(self, checked: Sequence[CheckedLink]) -> None:
+        """Note the answers of other sites."""
+        for one in checked:
+            self.note(self.images[one.id], one.code, one.status)
+
+    def note(self, image: str, code: str, status: int | None) -> None:
+        """Note an answer."""
+        self._broken.pop(image, None)
+        self.asked.add(image)
+        if kind_of(code) == BROKEN:
+            before = self._known.get(image, BrokenFile(code, since=self._since))
+            self._broken[image] = before._replace(code=code, status=status)
+
+    def noted(self) -> Mapping[str, BrokenFile]:
+        """The first of the broken ones."""
+        return dict(sorted(self._broken.items())[:MOST_NOTED])
+
+
+async def _note_left(frontier: Frontier, left: int, because: str) -> None:
+    await note_left_out(frontier, NAME, left, because)
+    if left:
+        log.warning("not all images were checked", extra={"fields": {"left": left, "because": because}})
+
+
+def _on_hosts(images: Sequence[Url], own: Collection[str], most: int) -> Sequence[DueLink]:
+    """The images on the first other hosts, by their place."""
+    links = [DueLink(number, url) for number, url in enumerate(images) if origin(url) not in own]
+    hosts = {*islice(dict.fromkeys(urls.host(link.url) for link in links), most)}
+    return [link for link in links if urls.host(link.url) in hosts]
 
 
 class _Choice:
@@ -88,12 +128,16 @@ class _Choice:
         self._run, self._most = run, most
         self._images: dict[int, Url] = {}
         self._heap: list[int] = []  # their hashes, negative
+        self.has_all = True
 
-    def add(self, image: Url) -> None:
-        """Add an image of a page; it may have been added before."""
+    def add(self, image: Url, *, is_broken: bool) -> None:
+        """Add an image of a page; it may have been added before. Those known to be broken come first."""
         digest = blake2b(f"{self._run} {image}".encode(), digest_size=8).digest()
-        place = int.from_bytes(digest)
-        if place in self._images or (len(self._heap) >= self._most and place > -self._heap[0]):
+        place = int.from_bytes(digest) + (0 if is_broken else LAST)
+        if place in self._images:
+            return
+        self.has_all = self.has_all and len(self._heap) < self._most
+        if len(self._heap) >= self._most and place > -self._heap[0]:
             return
         self._images[place] = image
         heappush(self._heap, -place)

@@ -342,9 +342,9 @@ class Job:
         from crawler.app.external import check_links  # noqa: PLC0415 - few crawls check them
         from crawler.app.image_check import check_images  # noqa: PLC0415 - as above
 
-        run, left = self.run.number, self._time_left()
-        checked = await check_links(self.frontier, self.settings, run, left)
-        await check_images(self.frontier, self.settings, self._access(), run, left)
+        run = self.run.number
+        checked = await check_links(self.frontier, self.settings, run, self._time_left())
+        await check_images(self.frontier, self.settings, self._access(), run, self._time_left())
         return checked
 
     async def read_link_texts(self) -> int:

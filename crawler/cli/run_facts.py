@@ -18,7 +18,7 @@ from crawler.cli.signals import received
 from crawler.cli.summary import CHANGES, EXAMPLES, STDOUT
 from crawler.engine.crawl import Ending
 from crawler.errors import PublishRefused
-from crawler.model.note import DATE_NOTES, EXTERNAL, PUBLISHED_BY, UNRELIABLE
+from crawler.model.note import DATE_NOTES, EXTERNAL, LEFT_OUT, PUBLISHED_BY, UNRELIABLE
 from crawler.model.run import StopReason
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
@@ -56,6 +56,7 @@ async def state_facts(frontier: Frontier, published: Published | None, settings:
         "date_notes": await frontier.recall(DATE_NOTES),
         "traps": trap_facts(await frontier.read(reads.TrapsOfRun())),
         "external": external_json(check, await frontier.read(reads.CountAnswers()) if check else None),
+        "left_out": await frontier.recall(LEFT_OUT),
         "examples": await _examples(frontier, balance),
         "sitemaps": dict(sitemaps.outcomes),
         "orphans": dict(sitemaps.orphans),

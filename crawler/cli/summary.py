@@ -19,7 +19,7 @@ from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from crawler.parse.credentials import masked
 from crawler.parse.url import Url, netloc
-from crawler.report.external import external_words
+from crawler.report.external import external_words, left_words
 from crawler.report.formatting import counted
 from crawler.report.printable import printable
 from crawler.settings.sections import Log
@@ -174,6 +174,7 @@ LINES: Final = (
         is_json=False,
     ),
     Line("external", None, "external", lambda facts: printable(external_words(facts["external"]))),
+    Line("left_out", {}, "left out", lambda facts: left_words(facts["left_out"])),
     Line("files", (), "files"),
     Line("changes", None, "changes", _changes),  # of the published URLs; None: nothing was compared
     Line("folder", None, "folder", _folder),  # also in a dry run; or `STDOUT`; None: nothing was published
@@ -206,7 +207,7 @@ LINES: Final = (
 
 LABELS: Final = (
     "findings", "visited", "traps", "sitemaps", "orphans", "dates", "images", "files", "changes", "folder",
-    "report", "submitted", "external", "state", "robots.txt",
+    "report", "submitted", "external", "left out", "state", "robots.txt",
 )  # fmt: skip
 """The lines of the text, in their order."""
 

@@ -23,6 +23,10 @@ SELECT j.value ->> 1 FROM known AS u JOIN feature AS f ON f.id = u.id AND f.name
 WHERE {OF_SITEMAP} GROUP BY 1 HAVING count(*) >= :fewest
 AND count(*) * 100 >= :percent * (SELECT count(*) FROM known WHERE {OF_SITEMAP})
 """
+_COUNT: Final = f"""
+SELECT count(DISTINCT j.value ->> 1)
+FROM known AS u JOIN feature AS f ON f.id = u.id AND f.name = :name @each_json(f.read) WHERE {OF_SITEMAP}
+"""
 READING_PAGES: Final = Stream(
     f"""
 SELECT u.url, u.id, u.outcome, u.was FROM known AS u JOIN feature AS f ON f.id = u.id AND f.name = :name
@@ -61,6 +65,12 @@ def reading_page(row: Sequence[Any]) -> FeatureRow:
     """A row of `READING_PAGES`."""
     url, number, outcome, was = row
     return FeatureRow(number, Url(url), outcome, was)
+
+
+def count_urls(db: Database, name: str) -> int:
+    """See `ports.reads.CountUrls`."""
+    (count,) = db.one(_COUNT, {"name": name, "run": db.run})
+    return int(count)
 
 
 def common_urls(db: Database, name: str, fewest: int, percent: int) -> Collection[Url]:

@@ -71,6 +71,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.LinksOf: queries.links_of,
     reads.AnchorsOf: anchors.of_pages,
     reads.FeaturesOf: features.read_of,
+    reads.CountUrls: features.count_urls,
     reads.CommonUrls: features.common_urls,
     reads.LedgerState: queries.ledger,
     reads.DueLinks: externals.due_links,

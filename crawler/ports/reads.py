@@ -353,6 +353,12 @@ class FeaturesOf(Query[Mapping[Url, FeatureRow]], frozen=True):
     urls: Sequence[Url]
 
 
+class CountUrls(Query[int], frozen=True):
+    """How many different URLs a feature read of the listed pages of this run. Reads all pages."""
+
+    name: str
+
+
 class CommonUrls(Query[Collection[Url]], frozen=True):
     """The URLs that a feature read of at least that many listed pages of this run, and that share of them.
 

@@ -32,7 +32,7 @@ def external_words(facts: Mapping[str, Any] | None) -> str:
 def left_words(left_out: Mapping[str, tuple[int, str]]) -> str:
     """What else was not asked after the crawl; empty if that is nothing."""
     what = {
-        "images": "that may be broken were not asked",
+        "images": "were not checked",
         "pages": "with broken links were not read again for the text of these",
     }
     parts = (

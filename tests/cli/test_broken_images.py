@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,15 @@ def written(web: Web) -> list[str]:  # noqa: F811
     text = gzip.decompress(Path("sitemaps/sitemap.xml.gz").read_bytes()).decode()
     found = re.findall("<image:loc>([^<]*)", text)
     return [url.removeprefix("http://").replace(f".example:{web.port}", ":") for url in found]
+
+
+def asked_for(web: Web) -> int:  # noqa: F811
+    """How many images of the site were asked for."""
+    return len({line.partition(" ")[2] for line in methods(web.home) if line.endswith(".png")})
+
+
+def left_out() -> Any:
+    return json.loads(Path("r.json").read_text())["left_out"]
 
 
 def faulty(web: Web) -> dict[str, dict[str, str]]:  # noqa: F811
@@ -87,10 +97,32 @@ def test_a_failing_host_leaves_no_image_out(web: Web) -> None:  # noqa: F811
 
 
 def test_the_limit_on_external_links_holds_for_images(web: Web) -> None:  # noqa: F811
-    shows(web, *(f"/{number}.png" for number in range(5)))
-    assert web.crawl("--images", "--max-external", "2")[0] == 0
-    asked = {line for line in methods(web.home) if line.endswith(".png")}
-    assert len({line.partition(" ")[2] for line in asked}) == 2
+    shows(web, *(f"/{number}.png" for number in range(5)), links='<a href="/b">B</a>')
+    shows(web, "/1.png", "/2.png", path="/b")
+    reports = [f"--report=r.{suffix}" for suffix in ("json", "html", "md")]
+    _, _, said = web.crawl("--images", "--max-external", "2", *reports)
+    assert asked_for(web) == 2
+    assert left_out() == {"images": {"count": 3, "because": "max-external"}}
+    for text in (said, Path("r.html").read_text(), Path("r.md").read_text()):
+        assert "3 images were not checked (max-external)" in text
+    web.home.log.clear()
+    web.crawl("--images", "--max-external", "1", *reports)
+    assert asked_for(web) == 1, "also of those that were broken"
+    assert left_out()["images"]["count"] == 4
+    assert len(faulty(web)) == 2
+    assert "were not checked" not in web.crawl("--images", "--max-external", "5", *reports)[2]
+    assert left_out() == {}
+
+
+def test_the_limit_on_other_hosts_holds_for_images(web: Web) -> None:  # noqa: F811
+    shows(web, "good:/a.png", "good:/b.png", "bad:/a.png", "/c.png")
+    for host in (web.good, web.bad, web.home):
+        for path in ("/a.png", "/b.png", "/c.png"):
+            host.put(path, FINE)
+    assert web.crawl("--images", "--max-external-hosts", "1", "--report=r.json")[0] == 0
+    assert [any(".png" in line for line in methods(host)) for host in (web.good, web.bad)].count(True) == 1
+    assert "HEAD /c.png" in methods(web.home)
+    assert left_out()["images"]["because"] == "max-external-hosts"
 
 
 def test_a_site_that_falls_silent_has_no_broken_images(web: Web) -> None:  # noqa: F811

@@ -153,6 +153,14 @@ async def test_common_images_are_on_so_many_of_the_listed_pages(
     assert not await bench.frontier.read(reads.CommonUrls("other", 1, 0))
 
 
+async def test_the_urls_of_listed_pages_are_counted_once(bench: Bench) -> None:  # noqa: F811
+    await settle(bench.frontier, {f"/{n}": images(str(n), "logo") for n in range(4)} | {"/none": ()})
+    assert await bench.frontier.read(reads.CountUrls(NAME)) == 5
+    assert await bench.frontier.read(reads.CountUrls("other")) == 0
+    await bench.frontier.withdraw([Url(f"{SITE}/1")], Why.DUPLICATE, "")
+    assert await bench.frontier.read(reads.CountUrls(NAME)) == 4
+
+
 async def test_pages_that_are_not_listed_do_not_count(bench: Bench) -> None:  # noqa: F811
     await settle(bench.frontier, {f"/{n}": images("logo") for n in range(30)})
     await bench.frontier.withdraw([Url(f"{SITE}/{n}") for n in range(11)], Why.DUPLICATE, "")
