@@ -1,5 +1,6 @@
 """What every test starts from: an empty environment, a fresh log, what `--quick` leaves out, and the slow tests first."""
 
+import gc
 import logging
 import os
 import re
@@ -76,6 +77,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.system)
         assert item.get_closest_marker("slow") is None or has_slow_tests(item.path), item
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, item.path.parent.name != "shared"))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and all modules stay until the end: the garbage collector need not look at them again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
