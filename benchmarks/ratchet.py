@@ -4,11 +4,12 @@
     .venv/bin/python benchmarks/ratchet.py --record    # write the figures of this machine
 
 Both crawl the same made-up site (`synthetic.py`, its server is not counted) with the same interpreter, in turn, and both
-include their start; what counts is the whole tree of processes. Two figures stand side by side. Where valgrind is installed,
-it counts the instructions: on any machine and however busy that is, they repeat within a percent, so 4 % more fails. (`perf`
-counts faster, but few virtual machines have its counters.) It does not count the kernel; CPU seconds do, the least of several
-runs each. Busy neighbours move their ratio by 16 %, so only 25 % more fails, if it is so twice and there is no valgrind.
-The cost of a start is that of a crawl of one page. Takes two minutes of CPU.
+include their start; what counts is the whole tree of processes. There are two figures. Where valgrind is installed, it
+counts the instructions, and nothing else is measured: on any machine and however busy that is, they repeat within a percent,
+so 4 % more fails. (`perf` counts faster, but few virtual machines have its counters.) It does not count the kernel; CPU
+seconds do, the least of several runs each. Busy neighbours move their ratio by 16 %, so only 25 % more fails, if it is so
+twice.
+--record measures both, and a start, which is a crawl of one page. Takes a minute of CPU; --record two.
 """
 
 import argparse
@@ -112,15 +113,14 @@ def main() -> None:
     parser.add_argument("--record", action="store_true", help="write the figure into ratchet.json")
     chosen = parser.parse_args()
     figures: dict[str, float] = json.loads(FIGURES.read_text())
-    units = [unit for unit in figures if unit != "instructions" or shutil.which(COUNTER[0])]
-    found = {unit: measured(unit) for unit in units}
-    print("start:", shown("CPU seconds", *measured("CPU seconds", 1)))
-    for unit, (ours, bare) in found.items():
-        print(f"{PAGES} pages, {unit}:", shown(unit, ours, bare))
+    unit = "instructions" if shutil.which(COUNTER[0]) else "CPU seconds"
+    found = {each: measured(each) for each in ({unit, "CPU seconds"} if chosen.record else {unit})}
+    for each, (ours, bare) in found.items():
+        print(f"{PAGES} pages, {each}:", shown(each, ours, bare))
     if chosen.record:
-        figures |= {unit: round(ours / bare, 3) for unit, (ours, bare) in found.items()}
+        print("start:", shown("CPU seconds", *measured("CPU seconds", 1)))
+        figures |= {each: round(ours / bare, 3) for each, (ours, bare) in found.items()}
         FIGURES.write_text(json.dumps(figures, indent=4) + "\n")
-    unit = "instructions" if "instructions" in found else "CPU seconds"
     ours, bare = found[unit]
     most = figures[unit] * (1 + MARGIN[unit])
     if ours / bare > most and unit != "instructions":
