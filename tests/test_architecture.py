@@ -34,19 +34,19 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4197,
-    "model": 2019,
+    "parse": 4254,
+    "model": 2020,
     "errors": 200,
-    "settings": 1709,
+    "settings": 1710,
     "ports": 1056,
-    "report": 4044,
+    "report": 4070,
     "rules": 4435,
     "fetch": 4052,
     "frontier": 8850,
     "sitemap": 5015,
     "engine": 3477,
     "workers": 1450,
-    "app": 6067,
+    "app": 6160,
     "cli": 5869,
     "testing": 60,
 }

@@ -1,7 +1,7 @@
-"""The finding about images that do not answer: one item an image, with the pages that show it.
+"""The findings about files that do not answer: one item a file, with the pages that load it.
 
-Which these are is noted by `image_check`; the pages are those of the newest run. Memory grows with the broken
-images, not with the pages, but for `pages_with`, whose caller bounds what it asks for.
+Which these are is noted by `file_check`; the pages are those of the newest run. Memory grows with the broken
+files, not with the pages, but for `pages_with`, whose caller bounds what it asks for.
 """
 
 from array import array
@@ -10,32 +10,37 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from crawler.app.features.feature import readings
-from crawler.app.features.images import NAME
 from crawler.model.external import Answer, BrokenFile, says
 from crawler.ports import Reads, reads
-from crawler.report.catalogue import Code
+from crawler.report.catalogue import FILES, Code
 from crawler.report.findings import FEWEST, SITE_WIDE
 from crawler.report.inbound_links import FIRST
 from crawler.report.report import Finding, Item, Said
 
-WORST: Final = 50  # pages with most broken images
+WORST: Final = 50  # pages with most broken files
 NOT_FOUND: Final[str] = Answer.NOT_FOUND.value
 
 
 @dataclass(eq=False, slots=True)
 class _Uses:
-    """The pages that show an image."""
+    """The pages that load a file."""
 
     count: int = 0
     first: list[str] = field(default_factory=list)
 
 
 async def broken_files(rows: Reads, run: int) -> Sequence[Finding]:
-    """The finding, with all items, if there is any. `run`: the number of the newest one."""
-    if not (known := await rows.read(reads.BrokenFiles())):
-        return []
+    """The findings, with all items. `run`: the number of the newest one."""
+    known = await rows.read(reads.BrokenFiles())
+    found = [await _finding(rows, code, known.get(kind, {}), run) for code, kind in FILES.items()]
+    return [one for one in found if one.count]
+
+
+async def _finding(rows: Reads, code: Code, known: Mapping[str, BrokenFile], run: int) -> Finding:
     uses, worst, every, pages = {url: _Uses() for url in known}, list[tuple[int, str]](), 0, 0
-    async for page in readings(rows, NAME):
+    if not known:
+        return Finding(code, 0)
+    async for page in readings(rows, FILES[code]):
         broken = [url for _, url in page.read if url in uses]
         every, pages = every + 1, pages + bool(broken)
         for url in broken:
@@ -47,12 +52,11 @@ async def broken_files(rows: Reads, run: int) -> Sequence[Finding]:
     found = sorted((-one.count, url) for url, one in uses.items() if one.count)
     items = [_item(url, known[url], uses[url], every, is_new=known[url].since == run) for _, url in found]
     links, new = sum(item.links for item in items), sum(item.new for item in items)
-    by_page = [(url, -count) for count, url in worst]
-    return [Finding(Code.BROKEN_IMAGE, len(items), new, links, pages, items, by_page)] if items else []
+    return Finding(code, len(items), new, links, pages, items, [(url, -count) for count, url in worst])
 
 
 def _item(url: str, file: BrokenFile, uses: _Uses, every: int, *, is_new: bool) -> Item:
-    """`every`: how many pages show any image."""
+    """`every`: how many pages load any file of its kind."""
     said = Said(file.text or "", file.place)
     return Item(
         url,
@@ -68,11 +72,11 @@ def _item(url: str, file: BrokenFile, uses: _Uses, every: int, *, is_new: bool) 
     )
 
 
-async def pages_with(rows: Reads, urls: Collection[str]) -> "Mapping[str, array[int]]":
-    """The pages that show each of these images, by id."""
+async def pages_with(rows: Reads, code: Code, urls: Collection[str]) -> "Mapping[str, array[int]]":
+    """The pages that load each of these files, by id."""
     found = {url: array("I") for url in urls}
     if found:
-        async for page in readings(rows, NAME):
+        async for page in readings(rows, FILES[code]):
             for _, url in page.read:
                 if url in found:
                     found[url].append(page.id)

@@ -102,12 +102,17 @@ async def csv_lines(rows: Reads, known: Known) -> AsyncIterator[str]:
 async def _lines(rows: Reads, batch: Sequence[FindingRow], names: "_Names") -> AsyncIterator[str]:
     many = [row for row in batch if row.item.links > FIRST]
     linking = await _linking(rows, {row.number for row in many if row.code not in FILES})
-    showing = await pages_with(rows, {row.item.url for row in many if row.code in FILES})
+    loading = {
+        code: await pages_with(rows, code, {row.item.url for row in many if row.code is code})
+        for code in FILES
+    }
     for row in batch:
         if row.code in GROUPED:
             if row.group and row.group != row.item.url:
                 yield as_csv.item_line(row.code, row.item, row.group, row.item.url)
-        elif (pages := showing.get(row.item.url) if row.code in FILES else linking.get(row.number)) is None:
+        elif (
+            pages := loading[row.code].get(row.item.url) if row.code in FILES else linking.get(row.number)
+        ) is None:
             for source in row.item.sources or ("",):
                 said = row.item.said.get(source, UNKNOWN)
                 yield as_csv.item_line(row.code, row.item, row.item.url, source, said)

@@ -240,7 +240,7 @@ class Job:
                 result,
                 str(self.run.number),
                 await self._writer(),
-                [feature.namespace for feature in writing(settings)],
+                [one.namespace for one in writing(settings) if one.namespace],
             ),
             last_check=frontier.check_leadership,
             waits=self._waits_for_folder,
@@ -332,7 +332,7 @@ class Job:
         return await self.frontier.amend(WRITER, lambda known: known or token_hex(8))
 
     async def check_links(self) -> "ExternalCheck | None":
-        """Asks the URLs on other sites, and images, whether they answer. Best called after `publish`.
+        """Asks the URLs on other sites, and files of pages, whether they answer. Best called after `publish`.
 
         None if the settings do not ask for it, or too little of the site is known. Raises `FrontierError`.
         """
@@ -340,11 +340,11 @@ class Job:
         if not self.settings.external.check_external or not (self.ending is Ending.COMPLETE or is_limited):
             return None
         from crawler.app.external import check_links  # noqa: PLC0415 - few crawls check them
-        from crawler.app.image_check import check_images  # noqa: PLC0415 - as above
+        from crawler.app.file_check import check_files  # noqa: PLC0415 - as above
 
         run = self.run.number
         checked = await check_links(self.frontier, self.settings, run, self._time_left())
-        await check_images(self.frontier, self.settings, self._access(), run, self._time_left())
+        await check_files(self.frontier, self.settings, self._access(), run, self._time_left())
         return checked
 
     async def read_link_texts(self) -> int:

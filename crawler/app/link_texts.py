@@ -76,11 +76,11 @@ async def read_link_texts(
     )
     count = await texts()
     left = min(seconds - (anyio.current_time() - begun), LONGEST)
-    if given.settings.dates.images and given.settings.external.check_external and count < most:
-        from crawler.app.image_texts import ImageTexts  # noqa: PLC0415 - few crawls check images
+    if given.settings.external.check_external and count < most:
+        from crawler.app.file_texts import FileTexts  # noqa: PLC0415 - few crawls check files
 
         normalise = Normaliser(strip=(), sessions=None, base=given.base)
-        count += await ImageTexts(frontier, read, normalise, most - count, left)()
+        count += await FileTexts(frontier, read, normalise, most - count, left)()
     return count
 
 

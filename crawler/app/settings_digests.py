@@ -19,7 +19,8 @@ from crawler.sitemap.publish.identity import SitemapIdentity
 
 AGREED: Final = frozenset({
     "scope", "urls", "verdicts", "split", "output", "dates", "rules", "guard",
-    "check-external", "rate", "ignore-robots", "user-agent", "fail-on", "keep-runs", "render", *AVERTED,
+    "check-external", "check-files", "rate", "ignore-robots", "user-agent", "fail-on", "keep-runs", "render",
+    *AVERTED,
 })  # fmt: skip
 """Sections and settings that all members of a run must have alike."""
 CHOOSING: Final = frozenset({"scope", "urls", "verdicts", "rules", "ignore-robots"})

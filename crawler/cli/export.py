@@ -50,7 +50,7 @@ async def export_sitemap(settings: Settings, origins: Sequence[Origin] = ()) -> 
         doubts = await doubts_of(frontier, [known])
         result = await result_of(frontier, base, balance, doubts, complete=run.complete)
         try:
-            namespaces = [feature.namespace for feature in writing(settings)]
+            namespaces = [one.namespace for one in writing(settings) if one.namespace]
             published = await publish(
                 in_published_order(frontier, base, settings),
                 _of_any_crawl(settings, base.base),

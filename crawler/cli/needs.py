@@ -38,7 +38,7 @@ NEEDS: Final = (
          "without --publish-command or an object store"),
     Need(("indexnow_key", "indexnow_key_location", "indexnow_endpoint"), "submit", lambda s: s.submit.submit,
          "without --submit"),
-    Need(("max_external", "max_external_hosts", "max_external_time"), "check_external",
+    Need(("check_files", "max_external", "max_external_hosts", "max_external_time"), "check_external",
          lambda s: s.external.check_external, "without --check-external"),
     Need(("webhook_when",), "webhook_env", lambda s: s.report.webhook_env is not None,
          "without --webhook-env"),

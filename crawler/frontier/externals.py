@@ -64,10 +64,10 @@ def external(db: Database, url: Url) -> ExternalRow | None:
     return ExternalRow._make(row) if row else None
 
 
-def broken_files(db: Database) -> Mapping[str, BrokenFile]:
+def broken_files(db: Database) -> Mapping[str, Mapping[str, BrokenFile]]:
     """See `ports.reads.BrokenFiles`."""
     row = db.one_or_none(_NOTE, {"key": BROKEN_FILES.key, "run": db.run})
-    return (BROKEN_FILES.read(row[0]) if row else None) or {}
+    return BROKEN_FILES.read(row[0]) if row else BROKEN_FILES.absent
 
 
 def count_answers(db: Database) -> ExternalCounts:

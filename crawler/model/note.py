@@ -89,10 +89,11 @@ RESTLESS: Final = Note[Mapping[str, Restless]]("restless", dict[str, Restless], 
 EXTERNAL: Final = Note[ExternalCheck | None]("external", ExternalCheck | None, None)
 """The check of the links to other sites; None: the run made none."""
 
-BROKEN_FILES: Final = Note[Mapping[str, BrokenFile] | None](
-    "broken files", dict[str, BrokenFile] | None, None
+BROKEN_FILES: Final = Note[Mapping[str, Mapping[str, BrokenFile]]](
+    "broken files", dict[str, dict[str, BrokenFile]], {}
 )
-"""Images of listed pages that do not answer, by URL; None: none was asked for."""
+"""`images`, `scripts` and `styles` of listed pages that do not answer, by URL; without a kind that no run has
+asked for."""
 
 LEFT_OUT: Final = Note[Mapping[str, tuple[int, str]]]("left out", dict[str, tuple[int, str]], {})
 """What was not done after the publication: how many `images` or `pages` were not asked, and why."""

@@ -11,10 +11,11 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 from msgspec import Meta
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from crawler.parse import encoding, images
+from crawler.parse import encoding, files, images
 from crawler.parse.refresh import ASCII_WHITESPACE
 
 MOST_ANCHORS: Final = 10_000  # of one page
+MOST_PICTURES: Final = images.MOST_IMAGES + files.MOST_FILES
 LONGEST_TEXT: Final = 80  # characters
 MOST_NODES: Final = 200  # within a link, that are looked at
 MOST_ANCESTORS: Final = 200  # of a link
@@ -74,11 +75,13 @@ def anchors(tree: LexborHTMLParser, name: str = "utf-8") -> Anchors:
 
 
 def pictures(tree: LexborHTMLParser, name: str = "utf-8") -> Anchors:
-    """The images of a page in the encoding `name`, one for each address, with the text in place of them."""
+    """The images, scripts and style sheets of a page in the encoding `name`, one for each address, with the
+    text in place of them.
+    """
     found: dict[str, Anchor] = {}
-    for node in tree.css(images.SHOWING):
-        href = images.image_of(node)
-        if href and href not in found and len(found) < images.MOST_IMAGES:
+    for node in tree.css(f"{images.SHOWING},{files.LOADING}"):
+        href = images.image_of(node) or files.file_of(node)[1]
+        if href and href not in found and len(found) < MOST_PICTURES:
             shown = node.parent.css_first("img") if node.tag == "source" and node.parent else node
             said = (shown.attributes.get("alt") or "") if shown else ""
             found[href] = Anchor(href, clean(said[: 10 * LONGEST_TEXT]), _place(node))

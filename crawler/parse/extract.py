@@ -22,8 +22,9 @@ class Extract(Enum):
     SPARING = "sparing"  # the fingerprint is needed only if the page links to queries
     VERSIONS = "versions"  # in other languages
     IMAGES = "images"
+    FILES = "files"  # scripts and style sheets that it loads
     ANCHORS = "anchors"  # what its links say, and where they stand
-    PICTURES = "pictures"  # the same of its images, in place of links
+    PICTURES = "pictures"  # the same of its images, scripts and style sheets, in place of links
     SCRIPTS = "scripts"  # how much text it has, if it runs scripts
 
 

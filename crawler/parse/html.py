@@ -12,6 +12,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 
 from crawler.parse import anchors as page_anchors
 from crawler.parse import date_modified, echo, encoding, risk, versions
+from crawler.parse import files as loaded_files
 from crawler.parse import fingerprint as content
 from crawler.parse import images as shown_images
 from crawler.parse import url as urls
@@ -29,7 +30,7 @@ LONGEST_LANGUAGE: Final = 40  # characters of their codes
 NAMES: Final = ("link", "meta", "script", "base", "area", "frame", "iframe", "time")
 LIKE_ASCII: Final = frozenset({"utf-8", "windows-1252"})  # ASCII words of a page are in its bytes as they are
 LINKING: Final = frozenset({"alternate", "next", "prev", "previous"})
-SAYING: Final = frozenset({Extract.ANCHORS, Extract.PICTURES})
+SHOWN: Final = frozenset({Extract.IMAGES, Extract.FILES, Extract.ANCHORS, Extract.PICTURES})
 MAX_ELEMENTS: Final = 300_000  # tags of one page that are read
 OTHER_MEDIA: Final = 4  # beside pictures, that a page may have
 FEW_LINKS: Final = 30  # up to here a page may be a login form or need scripts
@@ -71,6 +72,8 @@ class ParsedPage(NamedTuple):
     # hreflang and href of language versions, if requested
     alternates: Annotated[tuple[tuple[str, str], ...], Meta(max_length=MAX_ALTERNATES)] = ()
     images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST_IMAGES)] = ()  # if requested
+    # Kind and URL of the scripts and style sheets that it loads, if requested
+    files: Annotated[tuple[tuple[str, str], ...], Meta(max_length=loaded_files.MOST_FILES)] = ()
     anchors: page_anchors.Anchors = ()  # if requested
 
     @property
@@ -127,11 +130,8 @@ def extract(source: PageSource) -> ParsedPage:
     reading.take(tree)
     dates = tuple(date_modified.dates(reading.stating)) if Extract.DATES in wanted else ()
     page = reading.page(dates, _title(tree))
-    if Extract.IMAGES in wanted:
-        page = page._replace(images=encoding.spell_queries(shown_images.images(tree), name))
-    if not SAYING.isdisjoint(wanted):
-        said = page_anchors.anchors if Extract.ANCHORS in wanted else page_anchors.pictures
-        page = page._replace(anchors=said(tree, name))
+    if not SHOWN.isdisjoint(wanted):
+        page = _with_shown(page, tree, name, wanted)
     alone = len(reading.links) <= FEW_LINKS
     password = alone and _asks_password(tree, shown, name)
     measured = page.scripted and Extract.SCRIPTS in wanted
@@ -158,6 +158,22 @@ def extract(source: PageSource) -> ParsedPage:
         page = page._replace(blocks=content.blocks(content.fold(visible), echo.Echo(url)))
     if visible and varying and fingerprinted:
         page = versions.versioned(page, visible, varying, source)
+    return page
+
+
+def _with_shown(
+    page: ParsedPage, tree: LexborHTMLParser, name: str, wanted: frozenset[Extract]
+) -> ParsedPage:
+    """The page with its images, files, and what is said of them and of links, as far as wanted."""
+    if Extract.IMAGES in wanted:
+        page = page._replace(images=encoding.spell_queries(shown_images.images(tree), name))
+    if Extract.FILES in wanted:
+        found = loaded_files.files(tree)
+        page = page._replace(files=tuple((kind, encoding.spell_query(url, name)) for kind, url in found))
+    if Extract.ANCHORS in wanted:
+        page = page._replace(anchors=page_anchors.anchors(tree, name))
+    elif Extract.PICTURES in wanted:
+        page = page._replace(anchors=page_anchors.pictures(tree, name))
     return page
 
 
@@ -194,12 +210,6 @@ def _asks_password(tree: LexborHTMLParser, body: bytes, name: str) -> bool:
     if name in LIKE_ASCII and b"assword" not in body and b"ASSWORD" not in body:
         return False
     return any((node.attributes.get("type") or "").lower() == "password" for node in tree.css("input[type]"))
-
-
-def _runs(given: dict[str, str | None]) -> bool:
-    """Whether a script element holds a script, not data (HTML 4.12.1)."""
-    kind = (given.get("type") or "").strip(ASCII_WHITESPACE).lower()
-    return kind in {"", "module"} or kind.endswith(("javascript", "ecmascript"))
 
 
 def _cut(body: bytes) -> tuple[bytes, bool]:
@@ -294,7 +304,7 @@ class _Reading(Struct, eq=False):
                 self._stating(node, tag, given)
 
     def _script(self, given: dict[str, str | None]) -> None:
-        if _runs(given):
+        if loaded_files.runs(given.get("type")):
             self.scripts = self.scripts or set()
             self.scripts.add((given.get("src") or "").partition("?")[0])
 

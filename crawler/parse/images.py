@@ -50,7 +50,7 @@ def image_of(node: "LexborNode") -> str | None:
         case "source":
             return _largest(given) if node.parent is not None and node.parent.tag == "picture" else None
     names = f"{given.get('property') or ''} {given.get('name') or ''}".lower().split()
-    return None if _OG.isdisjoint(names) else _usable(given.get("content"))
+    return None if _OG.isdisjoint(names) else usable(given.get("content"))
 
 
 def _is_unseen(given: Attributes) -> bool:
@@ -59,23 +59,23 @@ def _is_unseen(given: Attributes) -> bool:
 
 def _largest(given: Attributes) -> str | None:
     """The largest image of an element."""
-    return _largest_of(given.get("srcset")) or _usable(given.get("src")) or _lazy(given)
+    return _largest_of(given.get("srcset")) or usable(given.get("src")) or _lazy(given)
 
 
 def _lazy(given: Attributes) -> str | None:
     """The image that a script will show in place of a missing or inlined one."""
-    plain: Iterator[str | None] = (_usable(given.get(name)) for name in LAZY)
+    plain: Iterator[str | None] = (usable(given.get(name)) for name in LAZY)
     return _largest_of(given.get("data-srcset")) or next(filter(None, plain), None)
 
 
 def _largest_of(text: str | None) -> str | None:
     if not text or len(text) > LONGEST_SRCSET:
         return None
-    url = srcset.largest(text, lambda url: _usable(url) is not None)
-    return _usable(url)
+    url = srcset.largest(text, lambda url: usable(url) is not None)
+    return usable(url)
 
 
-def _usable(text: str | None) -> str | None:
+def usable(text: str | None) -> str | None:
     """A URL without its fragment, unless it is empty, too long, or has a scheme such as `data:`."""
     url = (text or "").strip(ASCII_WHITESPACE)
     if not url or len(url) > LONGEST_URL or _OTHER_SCHEME.match(url):

@@ -386,8 +386,8 @@ class LedgerRows(RowKind[LedgerRow], frozen=True):
     unchanged: bool = False
 
 
-class BrokenFiles(Query[Mapping[str, BrokenFile]], frozen=True):
-    """Images that do not answer, by the last check of this or an earlier run."""
+class BrokenFiles(Query[Mapping[str, Mapping[str, BrokenFile]]], frozen=True):
+    """Files of pages that do not answer, by kind and URL, by the last check of this or an earlier run."""
 
 
 class DueLinks(Query[Sequence[DueLink]], frozen=True):

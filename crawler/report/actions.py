@@ -23,7 +23,7 @@ FEWEST: Final = 3  # and at least so many of its URLs, is an action of its own,
 COMMON: Final = 10  # or a link on so many pages
 NEARLY_ALL: Final = 0.8  # of a finding: what is left needs no action of its own
 SEVERITIES: Final = tuple(Severity)
-PLACED: Final = LINK_CODES | FILES
+PLACED: Final = LINK_CODES | FILES.keys()
 """Findings whose URLs have a place on pages, where they are mended."""
 _SENTENCE: Final = late(r"(?<=\.) (?=[A-Z])")
 
@@ -66,7 +66,7 @@ def _in_template(finding: Finding) -> int:
 
 
 def _by_target(finding: Finding) -> Iterator[Action]:
-    """A link or an image on very many pages, as of a template: one change mends them all."""
+    """A link or a file on very many pages, as of a template: one change mends them all."""
     if finding.code not in PLACED:
         return
     is_file = finding.code in FILES
@@ -117,7 +117,7 @@ def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
                 yield Action(text, urls, finding.count, unit, [finding.code], target=folder)
         for page, items in finding.by_page[:1]:
             if _is_large(items, finding.count - _in_template(finding)):
-                has = "shows" if finding.code in FILES else "links to"
+                has = "has" if finding.code in FILES else "links to"
                 text = f"{finding.code.heading}: correct {page}, which {has} {items:,} of {finding.count:,}"
                 yield Action(text, items, finding.count, unit, [finding.code], page=page)
 

@@ -97,6 +97,13 @@ ADVICE: Final[Mapping[Code, str]] = {
         "Correct the address of the image in the page, or put the file back where it was. An image that does "
         "not exist (404 or 410) is left out of the sitemap until it is back."
     ),
+    Code.BROKEN_SCRIPT: (
+        "Correct the address of the script in the page, or put the file back where it was. A page whose "
+        "content a script makes may be empty until then."
+    ),
+    Code.BROKEN_STYLE: (
+        "Correct the address of the style sheet in the page, or put the file back where it was."
+    ),
     Code.TRAP: (
         "Disallow the pattern in robots.txt, or mark its links with nofollow: search engines run into it "
         "as well. If its pages are wanted, --allow-trap crawls them."

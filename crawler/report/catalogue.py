@@ -137,6 +137,14 @@ class Code(Enum):
         "broken-image", Severity.WARNING, "Broken images",
         "Visitors see no picture where one of these images should be.",
     )  # fmt: skip
+    BROKEN_SCRIPT = (
+        "broken-script", Severity.WARNING, "Broken scripts",
+        "Pages may not work, or show less, without these scripts, also to search engines.",
+    )  # fmt: skip
+    BROKEN_STYLE = (
+        "broken-style", Severity.WARNING, "Broken style sheets",
+        "Pages look wrong without these style sheets, also to search engines.",
+    )  # fmt: skip
     TRAP = (
         "trap", Severity.WARNING, "Crawler traps",
         "The site generates endless URLs of these patterns; the crawl skipped them.",
@@ -185,10 +193,16 @@ NOUNS: Final = {
     Code.LASTMOD_UNIFORM: "date",
     Code.ROBOTS_LINE: "line",
     Code.BROKEN_IMAGE: "image",
+    Code.BROKEN_SCRIPT: "script",
+    Code.BROKEN_STYLE: "style sheet",
 }
 """What the items of a code are, if not URLs that have the fault themselves."""
-FILES: Final = frozenset({Code.BROKEN_IMAGE})
-"""Codes whose items are files that pages show."""
+FILES: Final = {
+    Code.BROKEN_IMAGE: "images",
+    Code.BROKEN_SCRIPT: "scripts",
+    Code.BROKEN_STYLE: "styles",
+}
+"""Codes whose items are files that pages load, with the kind of these."""
 GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 """Codes whose items are groups of pages."""
 LEADING: Final = frozenset({Code.REDIRECT_CHAIN, Code.REDIRECT_LINKED, Code.NOINDEX_CANONICAL})

@@ -7,6 +7,12 @@ from crawler.model.external import BROKEN, OK, UNKNOWN, ExternalCheck, ExternalC
 from crawler.report.formatting import counted
 
 KINDS = (OK, BROKEN, UNKNOWN)
+LEFT = {
+    "images": ("image", "not checked"),
+    "scripts": ("script", "not checked"),
+    "styles": ("style sheet", "not checked"),
+    "pages": ("page", "with broken links not read again for the text of these"),
+}
 
 
 def external_words(facts: Mapping[str, Any] | None) -> str:
@@ -31,13 +37,10 @@ def external_words(facts: Mapping[str, Any] | None) -> str:
 
 def left_words(left_out: Mapping[str, tuple[int, str]]) -> str:
     """What else was not asked after the crawl; empty if that is nothing."""
-    what = {
-        "images": "were not checked",
-        "pages": "with broken links were not read again for the text of these",
-    }
     parts = (
-        f"{counted(count, kind.removesuffix('s'))} {what.get(kind, 'were left out')} ({because})"
+        f"{counted(count, noun)} {words} ({because})"
         for kind, (count, because) in sorted(left_out.items())
+        for noun, words in [LEFT.get(kind, (kind, "left out"))]
     )
     return "; ".join(parts)
 

@@ -70,7 +70,7 @@ class Findings:
         self.texts, self.titles, self._date = Groups(), Groups(), SameDate()
         self.inbound = InboundLinks(bytearray(), bytearray())
         self.faults: dict[int, list[tuple[Code, str]]] = {}  # of language versions and images, by page
-        self.files: Sequence[Finding] = ()  # about images that do not answer
+        self.files: Sequence[Finding] = ()  # about images, scripts and style sheets that do not answer
 
     @classmethod
     def of(cls, known: Known) -> Self:

@@ -52,6 +52,11 @@ class External(Section):
         "after the crawl, check the links to other sites, with at most one request per second to a host",
         SWITCH,
     )
+    check_files: tuple[str, ...] = option(
+        ("images",),
+        "files of pages to check as well: images (those of --images), scripts, styles",
+        LIST(CHOICE("images", "scripts", "styles"), ","),
+    )
     max_external: int = option(10_000, "maximum number of URLs on other sites to check in one run", COUNT(1))
     max_external_hosts: int = option(1_000, "maximum number of other hosts to check in one run", COUNT(1))
     max_external_time: float = option(1_800.0, "longest time for checking links to other sites", DURATION)

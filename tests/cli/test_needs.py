@@ -31,6 +31,7 @@ VALUES = {
     "priority": "0.5", "changefreq": "daily", "hreflang": True, "images": True, "gzip": True, "verbose": True,
     "file_mode": "0640", "indexnow_key": "0f3c9a51d2e84b76", "indexnow_key_location": "https://x.y/k",
     "indexnow_endpoint": "https://x.y/", "webhook_when": "always", "strip_param": ("a",), "keep_param": ("a",),
+    "check_files": ("scripts",),
 }  # fmt: skip
 FLAGS = [(need, field) for need in NEEDS for field in need.fields]
 
@@ -60,6 +61,7 @@ def test_table_names_settings(need: Need) -> None:
 NAMING = {
     "max_hosts": "scope", "list_only": "input", "processes": "concurrency", "recipe": "recipe",
     "indexnow_key": "new-key", "client_key": "client-cert", "stylesheet": "no-gzip",
+    "check_files": "images",
 }  # fmt: skip
 
 

@@ -60,8 +60,8 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.STATED_SINCE, f'{{"{A}":[3,1]}}', {A: (3, 1)}),
     (
         note.BROKEN_FILES,
-        f'{{"{A}/a.png":["broken:not-found",404,2,"a","main"]}}',
-        {f"{A}/a.png": BrokenFile("broken:not-found", 404, 2, "a", "main")},
+        f'{{"images":{{"{A}/a.png":["broken:not-found",404,2,"a","main"]}}}}',
+        {"images": {f"{A}/a.png": BrokenFile("broken:not-found", 404, 2, "a", "main")}},
     ),
     (note.LEFT_OUT, '{"images":[7,"no answer"]}', {"images": (7, "no answer")}),
     (
@@ -99,7 +99,7 @@ def test_a_note_is_read_and_written_the_same(kind: Note[Any], text: str, value: 
         (note.EXTERNAL, "[3]"),
         (note.EXTERNAL, '["3", 1, true, 7, ""]'),
         (note.DATE_NOTES, '"a"'),
-        (note.BROKEN_FILES, '{"a":[]}'),
+        (note.BROKEN_FILES, '{"images":{"a":[]}}'),
         (note.LEFT_OUT, '{"images":["7","no answer"]}'),
     ],
 )

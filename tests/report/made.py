@@ -193,7 +193,13 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
         (Code.IMAGES_CUT, "1,204 images"),
     ]
     ship = Item(f"{SITE}/ship.jpg", 404, "", 1, [f"{SITE}/lanterns/ship"], text="A ship", place="main")
-    state.files = [Finding(Code.BROKEN_IMAGE, 1, 0, 1, 1, [ship])]
+    state.files = [
+        Finding(Code.BROKEN_IMAGE, 1, 0, 1, 1, [ship]),
+        Finding(
+            Code.BROKEN_SCRIPT, 1, 1, 9, 9, [Item(f"{SITE}/shop.js", 404, "", 9, [f"{SITE}/"], new=run > 1)]
+        ),
+        Finding(Code.BROKEN_STYLE, 1, 0, 1, 1, [Item(f"{AWAY}/a.css", None, "timed out", 1, [f"{SITE}/"])]),
+    ]
     twins: dict[str, Any] = {"title": "The same", "content": "same text", "was": "listed", "depth": 2}
     state.page("/twin-1", links=[*common, "/twin-2"], **twins)
     state.page("/twin-2", links=common, **twins)

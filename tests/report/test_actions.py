@@ -53,7 +53,7 @@ def test_a_page_with_most_of_the_broken_images_is_an_action() -> None:
     by_page = [(f"{SITE}/page", 4), (f"{SITE}/", 2)]
     state.files = [Finding(Code.BROKEN_IMAGE, 5, 0, 6, 2, items, by_page)]
     texts = [action.text for action in actions(state.report())]
-    assert texts == [f"Broken images: correct {SITE}/page, which shows 4 of 5"]
+    assert texts == [f"Broken images: correct {SITE}/page, which has 4 of 5"]
 
 
 def test_one_broken_image_says_where_it_is() -> None:

@@ -48,6 +48,8 @@ GOLDEN = {
     "hreflang-no-self": ["/lanterns/storm 0"],
     "images-cut": ["/lanterns/ship 0"],
     "broken-image": ["/ship.jpg 1"],
+    "broken-script": ["/shop.js new 9"],
+    "broken-style": [f"{AWAY}/a.css 1"],
     "trap": ["/events/2031/05 0"],
     "lastmod-lies": ["/ 0"],
     "robots-line": ["/robots.txt 0"],

@@ -37,8 +37,8 @@ class Feature(ABC):
 
     name: ClassVar[str]
     """Of its setting in `[dates]`, of what it stores, and of its key in JSON."""
-    namespace: ClassVar[tuple[str, str]]
-    """The prefix of its elements in the sitemap, and its URI."""
+    namespace: ClassVar[tuple[str, str] | None] = None
+    """The prefix of its elements in the sitemap, and its URI; None: it adds none."""
     columns: ClassVar[tuple[str, ...]] = ()
     """Of `list NAME`, which calls `rows`; empty: it has no list."""
     shown_columns: ClassVar[tuple[str, ...]] = ()
@@ -54,19 +54,21 @@ class Feature(ABC):
     def reader(self, settings: Settings, normalise: Normaliser, base: PublishBase | None) -> PageFeature:
         """What reads a page while it is judged. `normalise`: how the URLs of pages are spelled."""
 
-    @abstractmethod
     def extended(
         self, rows: Reads, settings: Settings, entries: AsyncIterator[Sequence[Entry]]
     ) -> AsyncIterator[Sequence[Entry]]:
         """The entries of the sitemap with what the feature adds."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[PageFault]]]:
+    async def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[PageFault]]]:  # noqa: ARG002
         """The listed pages that it has findings about, sorted by URL."""
+        nothing: Sequence[tuple[FeatureRow, Sequence[PageFault]]] = ()
+        for one in nothing:
+            yield one
 
-    @abstractmethod
-    async def about(self, rows: Reads, url: Url) -> tuple[object, Lines] | None:
+    async def about(self, rows: Reads, url: Url) -> tuple[object, Lines] | None:  # noqa: ARG002
         """What `explain` says of a page: a value for JSON, and lines. None: nothing."""
+        return None
 
     async def counts(self, rows: Reads, written: int) -> Counts:
         """What the summary says, if `written` of its optional elements are in the sitemap."""

@@ -1,7 +1,7 @@
 """`--images`: which images of a page are stored, and which of these go into the sitemap.
 
 Google reads at most 1,000 images of a page. An image on a large share of the pages, such as a logo, tells
-nothing about any of them: it is site-wide, and left out. So is one that does not exist (`image_check`).
+nothing about any of them: it is site-wide, and left out. So is one that does not exist (`file_check`).
 `parse.images` finds them in the markup.
 """
 
@@ -197,7 +197,8 @@ async def _site_wide(rows: Reads) -> Collection[Url]:
 
 
 async def _left(rows: Reads) -> Left:
-    return Left(await _site_wide(rows), await rows.read(reads.BrokenFiles()))
+    broken = await rows.read(reads.BrokenFiles())
+    return Left(await _site_wide(rows), broken.get(NAME, {}))
 
 
 async def _of(rows: Reads, pages: Sequence[Url], left: Left) -> AsyncIterator[tuple[Url, Shown]]:

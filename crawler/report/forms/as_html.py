@@ -176,7 +176,9 @@ _SECTIONS: Final = (
     ("languages", "Language versions", (
         "hreflang-no-return", "hreflang-code", "hreflang-target", "hreflang-conflict", "hreflang-no-self",
     )),
-    ("images", "Images", ("broken-image", "images-cut")),
+    ("images", "Images, scripts and style sheets", (
+        "broken-image", "images-cut", "broken-script", "broken-style",
+    )),
     ("robots", "robots.txt", ("robots-line", "robots-linked")),
     ("traps", "Crawler traps", ("trap",)),
     ("scripts", "Pages made by scripts", ("needs-scripts", "hash-routes")),
