@@ -9,7 +9,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import blake2b
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
@@ -110,6 +110,7 @@ def token(*parts: object) -> str:
     return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
+@cache
 def prose(seed: object, words: int = 60) -> str:
     """Text that no other seed has."""
     return " ".join(random.Random(repr(seed)).choices(WORDS, k=words)).capitalize() + "."
@@ -121,6 +122,7 @@ def links(targets: Iterable[str]) -> str:
     return f"<ul>{''.join(items)}</ul>"
 
 
+@cache
 def name_of(target: str) -> str:
     """The text of a link as an editor or a template writes it: no session, no time, no whole address."""
     path, _, query = unquote(target).partition("?")

@@ -6,18 +6,21 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import lxml.etree
 import pytest
 
+from crawler.app import compose
 from crawler.app.job import open_job
 from crawler.engine.crawl import Ending
 from crawler.errors import CrawlerError
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from crawler.ports import reads
+from crawler.workers.sandbox import Sandbox
 from tests.engine.test_crawl import closest, settings
 from tests.hostile import sites
 from tests.server import Origin, Talk, http, page, serving
@@ -144,10 +147,11 @@ async def check(here: Origin, folder: Path, **chosen: object) -> Result:
 
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-# Where the parser decides, or the rules over many pages: neither knows which client a page came from.
+# Where a reader of bodies decides, or the rules over many pages: none knows which client a page came from.
 one_client = pytest.mark.parametrize("client", ["own"], indirect=True)
 
 
+@one_client
 async def test_crawler_traps_are_bounded_and_reported(tmp_path: Path) -> None:
     here = sites.crawler_traps()
     result = await check(here, tmp_path)
@@ -244,7 +248,7 @@ async def test_message_framing(tmp_path: Path) -> None:
 
 
 async def test_slow_responses_time_out(tmp_path: Path) -> None:
-    result = await check(sites.slow(), tmp_path, timeout=3.0, total_timeout=5.0, retries=1)
+    result = await check(sites.slow(), tmp_path, timeout=3.0, total_timeout=5.0)
     assert result.balance.outcomes["failed:timeout"] == 4
     assert result.balance.outcomes["failed:too-large"] == 1
 
@@ -258,12 +262,14 @@ async def test_large_pages_are_bounded(tmp_path: Path) -> None:
 
 
 @one_client
-async def test_pathological_html_is_bounded(tmp_path: Path) -> None:
+async def test_pathological_html_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`benchmarks/stall.py` measures how long the event loop is blocked."""
+    monkeypatch.setattr(compose, "Sandbox", partial(Sandbox, deadline=1.0))
     result = await check(sites.large(), tmp_path, max_body=5_000_000, exclude=("/l/*",))
     assert result.balance.outcomes["failed:parse"] >= 2
 
 
+@one_client
 async def test_hostile_markup(tmp_path: Path) -> None:
     await check(sites.markup(place(OFFSITE)), tmp_path)
 
@@ -276,6 +282,7 @@ async def test_hostile_dates(tmp_path: Path) -> None:
 RULES = b"User-agent: *\nDisallow: /private/\n"
 
 
+@one_client
 @pytest.mark.parametrize(
     ("name", "status", "body", "allowed"),
     [
@@ -300,6 +307,7 @@ async def test_status_of_robots_txt_decides_access(
         assert judge(here, result) == []
 
 
+@one_client
 @pytest.mark.parametrize(
     "body",
     [
@@ -353,6 +361,7 @@ async def test_robots_txt_redirects_are_followed_but_not_to_private(
         assert judge(here, result) == []
 
 
+@one_client
 async def test_hostile_sitemaps_are_bounded(tmp_path: Path) -> None:
     here = sites.sitemaps(place(OFFSITE), place(SECRET))
     await check(here, tmp_path)

@@ -27,13 +27,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 both_loops = pytest.mark.both_loops  # for what depends on how the loop starts, hears and ends processes
 
 URL = "http://site.example/page"
-STALLING = {
-    "nested": b"<div>" * 100_000,
-    "attributes": b"<p " + b" ".join(b"a%d" % n for n in range(100_000)) + b">",
-    "formatting": b"".join(b"<b %d>" % n for n in range(10_000))
-    + b"".join(b"<i %d>" % n for n in range(10_000))
-    + b"x</b>" * 10_000,
-}
+# One of those that `test_pathological_html_is_bounded` crawls.
+STALLING = b"<p " + b" ".join(b"a%d" % n for n in range(100_000)) + b">"
 
 
 def script(tmp_path: Path, body: str) -> list[str]:
@@ -75,8 +70,7 @@ async def test_sandboxed_parse_equals_direct_parse() -> None:
 
 
 @both_loops
-@pytest.mark.parametrize("kind", STALLING)
-async def test_stalled_parse_times_out_without_blocking_event_loop(kind: str) -> None:
+async def test_stalled_parse_times_out_without_blocking_event_loop() -> None:
     pulse: list[float] = []
 
     async def beat() -> None:
@@ -86,7 +80,7 @@ async def test_stalled_parse_times_out_without_blocking_event_loop(kind: str) ->
 
     async with Sandbox(deadline=1.0).running() as apart, anyio.create_task_group() as tasks:
         tasks.start_soon(beat)
-        stuck = await apart.read(PageSource(STALLING[kind], URL))
+        stuck = await apart.read(PageSource(STALLING, URL))
         good = await apart.read(PageSource(b"<a href=x>", URL))
         tasks.cancel_scope.cancel()
     assert stuck == Broken(Cause.PARSE, "the parser did not finish within 1 s")
