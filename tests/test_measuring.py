@@ -43,8 +43,8 @@ def test_each_worker_saves_before_it_leaves(tmp_path: Path, conftest: str, *, mi
     files = {"conftest.py": conftest, "late.py": LATE, "test_leaves.py": LEAVES, ".coveragerc": SETTINGS}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-n", "2"]
-    environment = {"PYTHONPATH": str(REPO), "PATH": ""}
+    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-p", "xdist", "-n", "2"]
+    environment = {"PYTHONPATH": str(REPO), "PATH": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ("coverage: data of 2 workers is missing" in done.stdout) is missed
     assert (done.returncode != 0) is missed

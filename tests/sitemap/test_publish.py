@@ -486,6 +486,11 @@ PAIRS: dict[str, tuple[Iterable[int], Iterable[int], dict[str, Any]]] = {
     "they become text": (EVEN, range(96), {"format": "txt"}),
     "they become one of text": (EVEN, EVEN, {"format": "txt", "max_urls": 1_000}),
 }
+# Those in which other files are put or leave; the entries that move between them are the same for a store.
+PUT = (
+    "nothing changes", "one file changes", "one file becomes several", "several files become one", "one joins and one splits",
+    "one goes", "the limit falls", "they are compressed", "they become text", "they become one of text",
+)  # fmt: skip
 # Where what is there makes most of a difference to a publication that finds no manifest.
 UNKNOWN = ("nothing changes", "one joins and one splits", "the limit falls", "they become text")
 
@@ -534,7 +539,7 @@ async def test_reader_never_misses_url_while_publishing_or_after_crash(
     calm = contents(tmp_path / "out")
     assert set(locs(tmp_path / "out")) >= set(urls_of(new))
     assert not knows or locs(tmp_path / "out") == urls_of(new)
-    for number in range(len(moments)):
+    for number in range(len(pair) % 2, len(moments), 2):  # the other half of the moments in other pairs
         await begin()
         monkeypatch.setattr(failpoints, "hook", dying(number))
         with pytest.raises(Death):

@@ -34,7 +34,7 @@ from crawler.sitemap.publish.published import Published
 from crawler.sitemap.publish.store_errors import code_of, reason
 from tests.s3 import package
 from tests.server import Origin, Talk, http, serving
-from tests.sitemap.test_publish import EVEN, NUMBERS, PAIRS, SITE, UNKNOWN, Death, urls_of
+from tests.sitemap.test_publish import EVEN, NUMBERS, PAIRS, PUT, SITE, UNKNOWN, Death, urls_of
 
 obstore = package("obstore.store") and package("obstore")
 pytestmark = [pytest.mark.anyio, pytest.mark.system]
@@ -332,7 +332,7 @@ async def test_a_forged_manifest_deletes_nothing_else(bucket: Bucket) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "knows"), [*((pair, True) for pair in PAIRS), *((pair, False) for pair in UNKNOWN)]
+    ("pair", "knows"), [*((pair, True) for pair in PUT), *((pair, False) for pair in UNKNOWN)]
 )
 @pytest.mark.slow
 async def test_reader_never_misses_url_while_publishing_or_after_crash(
