@@ -47,7 +47,7 @@ BUDGETS = {
     "engine": 3477,
     "workers": 1450,
     "app": 6160,
-    "cli": 5869,
+    "cli": 5903,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

@@ -12,8 +12,8 @@ from crawler.app import report as reports
 from crawler.app.features import FEATURES
 from crawler.app.finding_rows import finding_rows
 from crawler.cli.list_links import FIELDS as LINK_FIELDS
-from crawler.cli.list_links import Filter, LinkFilter, SpeltRows, spelt_links
-from crawler.cli.output import Rows, spelling
+from crawler.cli.list_links import GAP, Filter, LinkFilter, RowForm, spelt_links
+from crawler.cli.output import Rows, joining, spelling
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import ConfigError, Exit
 from crawler.model import rendering
@@ -34,6 +34,7 @@ from crawler.settings.load import nearest
 from crawler.settings.sections import Settings
 
 Row = Sequence[Any]
+Joined = Callable[[Sequence[str]], str]
 
 WRITTEN: Final = 200  # rows that are written together,
 ALIGNED: Final = WRITTEN  # of which the first determine the column widths of the text form
@@ -132,11 +133,13 @@ async def list_rows(
     async with opened_state(settings, start) as frontier:
         known = await reports.read_known(frontier, settings)
         spell = _text if form == "text" else spelling(form)
-        places = [COLUMNS[what].index(name) for name in columns]
+        places, joined = [COLUMNS[what].index(name) for name in columns], joining(form, columns)
         match what:
             case "links":
-                found = spelt_links(frontier, settings, known, links, spell)
-                await _write(_picked(found, places), columns, form)
+                are_all = [*columns] == [*LINK_FIELDS]
+                cells = RowForm.of(spell, joined if are_all else GAP.join)
+                found = spelt_links(frontier, settings, known, links, cells)
+                await _write(found if are_all else _picked(found, places, joined), columns, form)
                 return Exit.OK
             case "pages":
                 rows = _pages(frontier, known, wanted, counted=not set(LINKS).isdisjoint(columns))
@@ -146,7 +149,7 @@ async def list_rows(
                 rows = _runs(known.runs)
             case _:
                 rows = LISTS[what].rows(frontier)
-        await _write(_spelt(rows, places, spell), columns, form)
+        await _write(_spelt(rows, places, spell, joined), columns, form)
     return Exit.OK
 
 
@@ -227,42 +230,45 @@ async def _runs(runs: Sequence[RunRow]) -> AsyncIterator[Row]:
 
 
 async def _spelt(
-    rows: AsyncIterator[Row], places: Sequence[int], spell: Callable[[Any], str]
-) -> AsyncIterator[SpeltRows]:
-    """The chosen cells of each row as they are written, in batches."""
-    batch: list[Sequence[str]] = []
+    rows: AsyncIterator[Row], places: Sequence[int], spell: Callable[[Any], str], joined: Joined
+) -> AsyncIterator[Sequence[str]]:
+    """The chosen cells of each row as a line, in batches."""
+    batch: list[str] = []
     async for row in rows:
-        batch.append([spell(row[place]) for place in places])
+        batch.append(joined([spell(row[place]) for place in places]))
         if len(batch) >= WRITTEN:
             yield batch
             batch = []
     yield batch
 
 
-async def _picked(batches: AsyncIterator[SpeltRows], places: Sequence[int]) -> AsyncIterator[SpeltRows]:
+async def _picked(
+    batches: AsyncIterator[Sequence[str]], places: Sequence[int], joined: Joined
+) -> AsyncIterator[Sequence[str]]:
     """The chosen cells of each row."""
-    are_all = [*places] == [*range(len(LINK_FIELDS))]
     async for batch in batches:
-        yield batch if are_all else [[row[place] for place in places] for row in batch]
+        rows = [row.split(GAP) for row in batch]
+        yield [joined([row[place] for place in places]) for row in rows]
 
 
-async def _write(batches: AsyncIterator[SpeltRows], columns: Sequence[str], form: str) -> None:
+async def _write(batches: AsyncIterator[Sequence[str]], columns: Sequence[str], form: str) -> None:
     if form != "text":
         printed = Rows(form, columns)
         async for batch in batches:
-            printed.add_spelt(batch)
+            printed.add_lines(batch)
         printed.end()
     elif sys.stdout.isatty():
         await _write_aligned(batches, columns)
     else:
         async for batch in batches:
-            sys.stdout.write("".join(["\t".join(row) + "\n" for row in batch]))
+            sys.stdout.write("\n".join([*batch, ""]))
 
 
-async def _write_aligned(batches: AsyncIterator[SpeltRows], columns: Sequence[str]) -> None:
+async def _write_aligned(batches: AsyncIterator[Sequence[str]], columns: Sequence[str]) -> None:
     """With the names of the columns, and as wide as the first rows need."""
     widths = list[int]()
-    async for batch in batches:
+    async for lines in batches:
+        batch = [line.split("\t") for line in lines]  # no cell has a tab: it is printable
         if batch and not widths:
             shown = [columns, *batch[:ALIGNED]]
             widths = [min(WIDEST, max(map(len, column))) for column in zip(*shown, strict=True)]

@@ -5,9 +5,9 @@ rows is spelt once, as it is written, and remembered for many targets, 250 bytes
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -27,10 +27,11 @@ FIELDS: Final = (
     "source", "target", "kind", "nofollow", "outcome", "status", "external", "final_url", "final_status",
     "text", "place",
 )  # fmt: skip
+GAP, CELL = "\0", "\1"  # are in no cell
+KINDS: Final = ("link", "redirect", "canonical")
 BATCH: Final = 20_000  # links whose targets are looked up together
 REMEMBERED: Final = 400_000  # targets
 
-SpeltRows = Sequence[Sequence[str]]
 Spell = Callable[[Any], str]
 
 
@@ -60,6 +61,23 @@ class LinkFilter(Struct, frozen=True):
     from_: str | None = None
 
 
+class RowForm(NamedTuple):
+    """How a row is written: its cells, and what stands before, between and after them."""
+
+    spell: Spell
+    gaps: Sequence[str]
+
+    @classmethod
+    def of(cls, spell: Spell, joined: Callable[[Sequence[str]], str]) -> Self:
+        """`joined`: the cells of `FIELDS`, as they are spelt, as a row."""
+        return cls(spell, joined([CELL] * len(FIELDS)).split(CELL))
+
+    def written(self, name: str, *cells: Any) -> str:
+        """The cells from this field on, and what stands before each."""
+        gaps = self.gaps[FIELDS.index(name) :]
+        return "".join([f"{gap}{self.spell(cell)}" for gap, cell in zip(gaps, cells, strict=False)])
+
+
 class _Links(NamedTuple):
     """Links of a page, of one kind."""
 
@@ -69,9 +87,9 @@ class _Links(NamedTuple):
 
 
 async def spelt_links(
-    rows: Frontier, settings: Settings, known: Known, links: LinkFilter, spell: Spell
-) -> AsyncIterator[SpeltRows]:
-    """The cells of `FIELDS`, as `spell` writes them, in batches."""
+    rows: Frontier, settings: Settings, known: Known, links: LinkFilter, form: RowForm
+) -> AsyncIterator[Sequence[str]]:
+    """The rows as they are written, in batches."""
     wanted = await _wanted(rows, known, links.only) if links.only else None
     target = await _known_url(rows, settings, links.to, "--to") if links.to else None
     number = await rows.read(reads.NumberOf(target)) if target else 0
@@ -82,7 +100,7 @@ async def spelt_links(
             return False
         return wanted is None or (abs(to) < len(wanted) and wanted[abs(to)] > 0)
 
-    targets = _Targets(rows, spell)
+    targets = _Targets(rows, form)
     async for chunk in rows.stream(reads.Edges(page, f"{page} ") if page else reads.Edges()):
         every: Iterable[_Links] = chain.from_iterable(
             _of(edges, all_kinds=links.all_kinds) for edges in chunk
@@ -90,13 +108,14 @@ async def spelt_links(
         if number or wanted is not None:
             every = (one._replace(ids=[*filter(is_shown, one.ids)]) for one in every)
         for batch in _batches(every):
-            yield await _spelt(rows, batch, targets, spell)
+            yield await _spelt(rows, batch, targets, form)
 
 
 def _of(edges: EdgeRow, *, all_kinds: bool) -> Iterator[_Links]:
-    yield _Links(edges, "link", edges.links)
+    link, *others = KINDS
+    yield _Links(edges, link, edges.links)
     if all_kinds:
-        for kind, to in (("redirect", edges.redirect), ("canonical", edges.canonical)):
+        for kind, to in zip(others, (edges.redirect, edges.canonical), strict=True):
             if to:
                 yield _Links(edges, kind, [to])
 
@@ -113,24 +132,28 @@ def _batches(every: Iterable[_Links]) -> Iterator[Sequence[_Links]]:
     yield batch
 
 
-async def _spelt(rows: Reads, batch: Sequence[_Links], targets: "_Targets", spell: Spell) -> SpeltRows:
+async def _spelt(rows: Reads, batch: Sequence[_Links], targets: "_Targets", form: RowForm) -> Sequence[str]:
     leads = await targets.of(batch)
     anchors = await reports.anchors_of(rows, list({links.source.id: None for links in batch}))
-    no, yes, nothing = spell(False), spell(True), spell(None)
-    spelt: list[Sequence[str]] = []
+    before_target, last = form.gaps[FIELDS.index("target")], form.gaps[-1]
+    silent = form.written("text", None, None)
+    kinds = {kind: [form.written("kind", kind, avoid) for avoid in (False, True)] for kind in KINDS}
+    spelt: list[str] = []
     for source, kind, ids in batch:
-        begin = spell(source.url)
-        kind_cell = spell(kind)
+        begin, (follow, avoid) = f"{form.written('source', source.url)}{before_target}", kinds[kind]
+        if not anchors and min(ids) > 0:  # as nearly always
+            spelt += [
+                f"{begin}{url}{follow}{answer}{final_url}{status}{silent}{last}"
+                for url, answer, final_url, status in filter(None, map(leads.__getitem__, ids))
+            ]
+            continue
         for to in ids:
-            if found := leads[abs(to)]:
-                url, final_url, (outcome, status, external), final = found
-                text = place = nothing
-                if anchors and kind == "link" and (said := anchors.get((source.id, abs(to)))):
-                    text, place = spell(said.text or None), spell(said.landmark or None)
-                avoid = yes if to < 0 else no
-                spelt.append(
-                    (begin, url, kind_cell, avoid, outcome, status, external, final_url, final, text, place)
-                )
+            if cells := leads[abs(to)]:
+                url, answer, final_url, status = cells
+                said = anchors.get((source.id, abs(to))) if kind == "link" else None
+                says = form.written("text", said.text or None, said.landmark or None) if said else silent
+                nofollow = follow if to > 0 else avoid
+                spelt.append(f"{begin}{url}{nofollow}{answer}{final_url}{status}{says}{last}")
     return spelt
 
 
@@ -154,22 +177,23 @@ async def _wanted(rows: Reads, known: Known, only: Filter) -> bytearray:
     return wanted
 
 
-Target = tuple[str, str, tuple[str, str, str], str]  # URL, final URL, what answered, and the final status
+Cells = tuple[str, str, str, str]  # URL, what answered, final URL, and the final status
 
 
 class _Targets:
     """What links lead to, by id, of which some are remembered: many pages link to the same."""
 
-    def __init__(self, rows: Reads, spell: Spell) -> None:
-        self._rows, self._spell = rows, spell
-        self._known, self._count = list[Target | None](), 0
+    def __init__(self, rows: Reads, form: RowForm) -> None:
+        self._rows, self._spell = rows, form.spell
+        self._known, self._count = list[Cells | None](), 0
         # Few differ, so that all targets share them.
-        self._short = lru_cache(1_000)(spell)
-        self._answers = lru_cache(1_000)(lambda *cells: tuple(map(spell, cells)))
+        gap = form.gaps[FIELDS.index("final_url")]
+        self._answer = lru_cache(1_000)(lambda *cells: form.written("outcome", *cells) + gap)
+        self._status = lru_cache(1_000)(partial(form.written, "final_status"))
 
-    async def of(self, batch: Sequence[_Links]) -> Sequence[Target | None]:
-        """The cells of `FIELDS` that are those of the target, by id; of these links, and of others."""
-        ids = {abs(to) for links in batch for to in links.ids}
+    async def of(self, batch: Sequence[_Links]) -> Sequence[Cells | None]:
+        """The cells of the targets of these links, by id, and of others."""
+        ids = set(map(abs, chain.from_iterable(links.ids for links in batch)))
         more = max(ids, default=0) + 1 - len(self._known)
         self._known += [None] * more
         missing = [number for number in ids if self._known[number] is None]
@@ -183,11 +207,11 @@ class _Targets:
             self._count += len(found)
         return self._known
 
-    def _cells(self, target: TargetRow, end: TargetRow | None) -> Target:
+    def _cells(self, target: TargetRow, end: TargetRow | None) -> Cells:
         url = self._spell(target.url)
         final = url if end is target else self._spell(end.url if end else None)
-        answer = self._answers(target.outcome or "open", target.status, target.external)
-        return url, final, answer, self._short(end.status if end else None)
+        answer = self._answer(target.outcome or "open", target.status, target.external)
+        return url, answer, final, self._status(end.status if end else None)
 
 
 async def _ends(rows: Reads, targets: Mapping[int, TargetRow]) -> Mapping[int, TargetRow]:

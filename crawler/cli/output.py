@@ -24,6 +24,7 @@ CALLED_AS: Final = "_SITEMAP_CRAWLER_CALLED_AS"
 log = logging.getLogger("crawler")
 
 LABEL_WIDTH: Final = 11  # columns
+_SEPARATORS: Final = {"csv": ",", "text": "\t"}
 LONGEST_LINE: Final = 2_100  # characters of a text in a line: a URL is never cut
 
 
@@ -69,6 +70,14 @@ def spelling(form: str) -> Callable[[Any], str]:
     return as_csv.spelt if form == "csv" else _as_json
 
 
+def joining(form: str, fields: Iterable[str]) -> Callable[[Sequence[str]], str]:
+    """How the cells of a row in that form, as they are spelt, become a line."""
+    if form in _SEPARATORS:
+        return _SEPARATORS[form].join
+    keys = [f"{json.dumps(field)}: " for field in fields]
+    return lambda cells: f"{{{', '.join(map(add, keys, cells))}}}"
+
+
 def _as_json(cell: Any) -> str:
     return json.dumps(masked(cell) if isinstance(cell, str) else cell)
 
@@ -82,7 +91,6 @@ class Rows:
     def __init__(self, form: str, fields: Iterable[str], name: str = "") -> None:
         self._form, self._is_document, self._name, self._fields = form, form == "json", name, [*fields]
         self._opening = f"{{{json.dumps(name)}: [" if name else "["
-        self._keys = [f"{json.dumps(field)}: " for field in self._fields]
         if form == "csv":
             sys.stdout.write(as_csv.line(self._fields))
 
@@ -91,21 +99,17 @@ class Rows:
         if self._form == "csv":
             sys.stdout.write(as_csv.line([row.get(field) for field in self._fields]))
         else:
-            self._add_objects([json.dumps(row)])
+            self.add_lines([json.dumps(row)])
 
-    def _add_objects(self, texts: Sequence[str]) -> None:
-        if self._is_document and texts:
-            sys.stdout.write(f"{self._opening}\n" + ",\n".join(texts))
+    def add_lines(self, lines: Sequence[str]) -> None:
+        """Prints rows of all fields, as `joining` makes them."""
+        if self._is_document and lines:
+            sys.stdout.write(f"{self._opening}\n" + ",\n".join(lines))
             self._opening = ","
+        elif self._form == "csv":
+            sys.stdout.write(as_csv.lines(lines))
         else:
-            sys.stdout.write("".join([f"{text}\n" for text in texts]))
-
-    def add_spelt(self, rows: Iterable[Sequence[str]]) -> None:
-        """Prints rows of all fields at once; their cells are spelt as by `spelling`."""
-        if self._form == "csv":
-            sys.stdout.write("".join([as_csv.joined(row) for row in rows]))
-        else:
-            self._add_objects([f"{{{', '.join(map(add, self._keys, row))}}}" for row in rows])
+            sys.stdout.write("\n".join([*lines, ""]))
 
     def end(self, **more: Any) -> None:
         """Closes the document; `more` is an object of its own as lines, and not part of a table."""

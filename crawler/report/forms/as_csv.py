@@ -4,7 +4,7 @@ Titles and URLs come from the site: a cell that begins like a formula gets a lea
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -40,12 +40,12 @@ def item_line(code: Code, item: Item, url: str, source: str, said: Said = UNKNOW
 
 def line(cells: Sequence[Any]) -> str:
     """One row."""
-    return joined(map(spelt, cells))
+    return lines([",".join(map(spelt, cells))])
 
 
-def joined(cells: Iterable[str]) -> str:
-    """A row of cells as they are written."""
-    return f"{','.join(cells) or _EMPTY}\r\n"
+def lines(rows: Sequence[str]) -> str:
+    """Rows whose cells are written and joined."""
+    return "\r\n".join([*(rows if all(rows) else [row or _EMPTY for row in rows]), ""])
 
 
 def spelt(value: Any) -> str:
