@@ -34,13 +34,13 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4254,
+    "parse": 4268,
     "model": 2020,
     "errors": 200,
     "settings": 1710,
     "ports": 1056,
     "report": 4070,
-    "rules": 4435,
+    "rules": 4440,
     "fetch": 4052,
     "frontier": 8850,
     "sitemap": 5015,

@@ -7,7 +7,7 @@ text has "the" in it. On a page of a calendar, the date of its URL and its neigh
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import Final
 from urllib.parse import unquote, urljoin
@@ -52,6 +52,7 @@ _ISO: Final = late(
 _COMPACT: Final = late(rf"(?<!\d){_YEAR}(?P<month>\d\d)(?P<day>\d\d)?(?!\d)")
 # 25-11-2026 or 11-25-2026: what cannot be a month is the day.
 _YEAR_LAST: Final = late(rf"(?<=/)(?P<one>\d\d?)(?P<mark>[-.])(?P<two>\d\d?)(?P=mark){_YEAR}(?=/|$|\.\D)")
+_UNIX_TIME: Final = late(r"=(1\d{9})(?:\d{3})?(?=&|$)")
 _NAMED: Final = late(r"(?:^|[?&])(?P<name>y|m|d|year|yr|yyyy|month|mon|mm|day|dd)=(?P<value>\d{1,4})(?=&|$)")
 # A whole date in a text, with its year: 23 November 2026, Nov 23rd, 2026, 23.11.2026, 2026-11-23.
 _WEEKDAY: Final = rb"(?:\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},?\s+)?"
@@ -289,6 +290,9 @@ def _date_of(url: str) -> tuple[int, int, int] | None:
     named = {found["name"][0]: int(found["value"]) for found in _NAMED.finditer(target)}
     if named.get("y", 0) > 1_000:
         return named["y"], named.get("m", 0), named.get("d", 0)
+    if found := _UNIX_TIME.search(target):
+        own = datetime.fromtimestamp(int(found[1]), UTC)
+        return own.year, own.month, own.day
     found = _COMPACT.search(target) or _ISO.search(target)
     if found is None:
         return None

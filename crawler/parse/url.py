@@ -78,6 +78,16 @@ def path_start(url: str) -> int:
     return len(url) if start < 0 else start
 
 
+def in_folder(url: str) -> tuple[str, str]:
+    """The folder of the path of a URL, and its name there, which may end with "/": many sites write all their
+    pages like that.
+    """
+    path = url.partition("?")[0]
+    start = path_start(path) + 1
+    at = path.rfind("/", start, max(start, len(path) - 1)) + 1 or start
+    return path[:at], path[at:]
+
+
 def netloc(url: str) -> str:
     """Host with explicit port: `example.com:8443`."""
     return url[url.index("//") + 2 : path_start(url)]

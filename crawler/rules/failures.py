@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from crawler.model.outcome import Failed, code
 from crawler.model.reasons import Cause
 from crawler.model.survey import Failures, SiteHealth
+from crawler.parse.url import in_folder
 from crawler.rules.record import PASSING
 
 FEWEST: Final = 5  # failures, below which their share is not significant
@@ -49,7 +50,7 @@ def weigh(failed: Iterable[FailedUrl]) -> Failures:
         if one.is_seed or one.is_published:
             weights[one.outcome] = weights.get(one.outcome, 0) + 1
         else:
-            place = one.via, one.url.partition("?")[0].rpartition("/")[0]
+            place = one.via, in_folder(one.url)[0]
             shared[place] = min(one.outcome, shared.get(place, one.outcome))
     for outcome in shared.values():
         weights[outcome] = weights.get(outcome, 0) + 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from crawler.parse.url import Url, origin, target
+from crawler.parse.url import Url, in_folder, origin, target
 
 UNSTATED: Final = 10.0  # seconds that a folder waits after a 429 without Retry-After
 MOST_FOLDERS: Final = 2  # of a host that wait at the same time; with more of them, the host is meant
@@ -92,4 +92,4 @@ class Refusals:
 def folder_of(url: Url) -> str:
     """The folder of a URL; of one with a query, its path: queries of one path are one place."""
     path, mark, _ = target(url).partition("?")
-    return path if mark else path.rpartition("/")[0]
+    return path if mark else target(in_folder(url)[0])

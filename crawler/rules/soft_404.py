@@ -34,13 +34,13 @@ LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what al
 def doubtful_place(url: Url) -> str:
     """The calendar, folder or path of a page."""
     path, mark, _ = url.partition("?")
-    return calendar_of(url) or (f"{path}?" if mark else f"{path.rpartition('/')[0]}/")
+    return calendar_of(url) or (f"{path}?" if mark else urls.in_folder(url)[0])
 
 
 def title_words(url: Url, title: str | None) -> str:
     """The title of a page, without numbers and words of its URL."""
-    path, mark, query = url.partition("?")
-    own = {unquote(word).casefold() for word in _WORD.findall(query if mark else path.rpartition("/")[2])}
+    _, mark, query = url.partition("?")
+    own = {unquote(word).casefold() for word in _WORD.findall(query if mark else urls.in_folder(url)[1])}
     return " ".join(word for word in _WORD.findall((title or "").casefold()) if word not in own)
 
 
@@ -53,14 +53,16 @@ def nonexistent_at(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
     names = _names(urls.origin(first), MOST_ASKED)
     numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
     one, other = first.removeprefix(place), last.removeprefix(place)
+    end = "/" if one.endswith("/") else ""
+    is_number = one.removesuffix("/").isdigit()
     like = [(one, other)[at % 2] for at in range(MOST_ASKED)]
-    yield [Url(f"{place}{name}") for name in (numbers if one.isdigit() else names)]
+    yield [Url(f"{place}{name}{end}") for name in (numbers if is_number else names)]
     forms = [
         [with_large_numbers(name, number) for name, number in zip(like, numbers, strict=True)],
         [_YEAR.sub(str(2_400 + 61 * at), name) for at, name in enumerate(like)],
     ]
     for form in forms:
-        if not one.isdigit() and one not in form and other not in form:
+        if not is_number and one not in form and other not in form:
             yield [Url(f"{place}{name}") for name in form]
 
 
@@ -174,11 +176,14 @@ def places(example: Url) -> Iterator[Place]:
         ]
         yield place(f"{path}?", *ends)
     yield place(f"{site}/", *names)
-    folder, _, last = path.rpartition("/")
-    if folder != site:
-        yield place(f"{folder}/", *names)
-    if last.isdigit():
-        yield place(f"{folder}/", *NUMBERS)
+    folder, last = urls.in_folder(example)
+    slash = "/" if last.endswith("/") else ""
+    if folder != f"{site}/":
+        yield place(folder, *(f"{name}{slash}" for name in names))
+    if slash:
+        yield place(path, *names)
+    if last.removesuffix("/").isdigit():
+        yield place(folder, *(f"{number}{slash}" for number in NUMBERS))
 
 
 def places_of(pages: Iterable[Url]) -> Iterator[tuple[Url, Place]]:

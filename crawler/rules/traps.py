@@ -63,9 +63,11 @@ _SOME_YEAR: Final = re.compile(_YEAR)  # most URLs have none, which is found out
 _NUMBER: Final = late(r"\d+")
 _COUNT: Final = late(r"-?\d")  # or an offset, as in month=-3
 _DATE_VALUE: Final = late(rf"{_YEAR}-?(?:0[1-9]|1[0-2])(?:-?(?:0[1-9]|[12]\d|3[01]))?|{_YEAR}-?W\d\d")
+_UNIX_TIME: Final = late(r"1\d{9}(?:\d{3})?")  # in seconds or milliseconds, from 2001 to 2033
 _DATE_IN_QUERY: Final = late(rf"=({_DATE_VALUE.pattern}|{_YEAR})(?=&|$)")
 _DATE_NAMES: Final = frozenset({"year", "month", "day", "week", "date", "yr", "mon", "yyyy", "mm", "dd"})
 _SHORT_NAMES: Final = frozenset({"y", "m", "d", "w"})
+_TIME_NAMES: Final = frozenset({"time", "timestamp", "ts", "t", "start", "from", "when", *_DATE_NAMES})
 
 
 class Sampling(NamedTuple):
@@ -175,6 +177,7 @@ def _calendar_query(query: str) -> str:
     names = {name.lower() for name, _, _ in pairs}
     dated = {name for name, _, value in pairs if _DATE_VALUE.fullmatch(value)}
     dated |= {name for name, _, value in pairs if name.lower() in _DATE_NAMES and _COUNT.match(value)}
+    dated |= {name for name, _, value in pairs if name.lower() in _TIME_NAMES and _UNIX_TIME.fullmatch(value)}
     if len(names & _SHORT_NAMES) > 1:
         dated |= {name for name, _, value in pairs if name.lower() in _SHORT_NAMES and value.isdigit()}
     others = {_NUMBER.sub("{n}", name) for name, _, _ in pairs if name not in dated}

@@ -208,6 +208,26 @@ async def test_errors_that_differ_are_neither_listed_nor_followed(tmp_path: Path
     assert (second.listed, second.outcomes) == (first.listed, first.outcomes)
 
 
+@pytest.mark.parametrize("end", ["", "/"])
+async def test_searches_that_show_random_pages_are_none(tmp_path: Path, end: str) -> None:
+    names = [f"/page{number}{end}" for number in range(40)]
+
+    def answer(path: str, _: dict[str, str]) -> CannedResponse:
+        if path in names:
+            return html(words(names.index(path)), "/")
+        if not path.startswith("/search/"):
+            return Site.answer(404, b"")
+        said, rolls = path.split("/")[2], random.Random(path)
+        to = [*rolls.sample(names, 3), *(f"/search/{said}+{rolls.randrange(99)}{end}" for _ in range(2))]
+        return html(f"Results for {said}: 3 pages", "/", *to)
+
+    with served(
+        {"/": start(*names, *(f"/search/{number:02x}tea{end}" for number in range(50))), "*": answer}
+    ) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sorted(result.listed) == sorted(["/", *names])
+
+
 async def test_products_that_are_sold_out_are_no_errors(tmp_path: Path) -> None:
     names = [f"/p/ab{number}" for number in range(30)]
 

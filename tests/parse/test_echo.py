@@ -141,6 +141,22 @@ def test_days_of_an_empty_log_are_one_content(form: str, text: str) -> None:
     assert len(shown) == 1
 
 
+@pytest.mark.parametrize("digits", ["", "000"])
+def test_days_by_unix_time_are_one_content(digits: str) -> None:
+    """Wherever the site is, its day is that of UTC or one beside it."""
+    shown = {
+        said(
+            f"{day:%A, %d %B %Y}|No events",
+            f"/cal?time={1_741_824_000 + 86_400 * at + shift}{digits}",
+            calendar=True,
+        )
+        for at in range(0, 900, 45)
+        for shift in (-43_200, 0, 43_200)
+        for day in [date(2025, 3, 13) + timedelta(at)]
+    }
+    assert len(shown) == 1
+
+
 def test_months_counted_from_now_are_one_content() -> None:
     shown = {
         month(name, days, 3, f"/cal?month={at}")

@@ -105,6 +105,23 @@ def test_the_parts_of_a_url() -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "folder", "name"),
+    [
+        ("/", "/", ""),
+        ("/a", "/", "a"),
+        ("/a/", "/", "a/"),
+        ("/a/b", "/a/", "b"),
+        ("/a/b/", "/a/", "b/"),
+        ("/a/b/?c=/d", "/a/", "b/"),
+        ("//", "/", "/"),
+        ("/a//", "/a/", "/"),
+    ],
+)
+def test_a_slash_at_the_end_belongs_to_the_name(path: str, folder: str, name: str) -> None:
+    assert urls.in_folder(f"https://example.com{path}") == (f"https://example.com{folder}", name)
+
+
+@pytest.mark.parametrize(
     ("name", "domain"),
     [
         ("www.example.co.uk", "example.co.uk"),

@@ -64,7 +64,12 @@ def test_hosts_and_unstated_waits_are_apart(known: Refusals) -> None:
 
 @pytest.mark.parametrize(
     ("path", "folder"),
-    [("/", ""), ("/a", ""), ("/a/", "/a"), ("/a/b", "/a"), ("/login?next=/x/y", "/login"), ("/a/b?", "/a/b")],
+    [
+        *((path, "/") for path in ("/", "/a", "/a/")),
+        *((path, "/a/") for path in ("/a/b", "/a/b/")),
+        ("/login?next=/x/y", "/login"),
+        ("/a/b?", "/a/b"),
+    ],
 )
 def test_queries_of_one_path_are_one_place(path: str, folder: str) -> None:
     assert folder_of(url(path)) == folder

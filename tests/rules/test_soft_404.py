@@ -17,6 +17,9 @@ HOME = "https://a.example"
         ("/a", ["/"]),
         ("/shop/a", ["/", "/shop/"]),
         ("/page/17", ["/", "/page/", "/page/"]),
+        ("/a/", ["/", "/a/"]),
+        ("/shop/a/", ["/", "/shop/", "/shop/a/"]),
+        ("/page/17/", ["/", "/page/", "/page/17/", "/page/"]),
         ("/s?q=lamp&n=3", ["/s?", "/"]),
         ("/shop/s?q=lamp", ["/shop/s?", "/", "/shop/"]),
     ],
@@ -73,7 +76,9 @@ def test_places_of_many_pages_are_asked_once_each_and_not_all() -> None:
     [
         ("/shop/ab-1", "Product ab-1 is gone", ("/shop/", "product is gone")),
         ("/find?q=red+tea", "Results: red tea, page 2", ("/find?", "results page")),
-        ("/a/b/", None, ("/a/b/", "")),
+        ("/shop/ab-1/", "Product ab-1 is gone", ("/shop/", "product is gone")),
+        ("/shop/", "Shop", ("/", "")),
+        ("/", None, ("/", "")),
     ],
 )
 def test_pages_of_a_place_that_call_themselves_the_same(
@@ -88,6 +93,9 @@ def test_pages_of_a_place_that_call_themselves_the_same(
     [
         (["ab"], [r"[0-9a-f]{6}-no-such-page"]),
         (["12"], [r"\d{10}"]),
+        (["ab/"], [r"[0-9a-f]{6}-no-such-page/"]),
+        (["12/"], [r"\d{10}/"]),
+        (["lot-12/"], [r"[0-9a-f]{6}-no-such-page/", r"lot-\d{10}/"]),
         (["ab", "12"], [r"\d{10}"]),
         (["lot-12", "lot-127"], [r"[0-9a-f]{6}-no-such-page", r"lot-\d{10}"]),
         (
@@ -112,7 +120,8 @@ def test_page_shown_for_anything_leads_on_as_all_such_pages_do() -> None:
     )
     to = tuple(map(Url, (f"{shop}a", f"{shop}x-1", "https://site.test/b")))
     assert soft_404.leading_on(Url(f"{shop}x"), Links(to), missing).followed == (to[0], to[2])
-    assert soft_404.leading_on(Url(shop), Links(to), missing).followed == to, "the page of the folder itself"
+    home = Url("https://site.test/")
+    assert soft_404.leading_on(home, Links(to), missing).followed == to, "the page of the place itself"
 
 
 def test_page_of_the_place_is_shown_instead() -> None:

@@ -119,9 +119,13 @@ def test_failures_weigh_the_same_in_any_order(failed: list[FailedUrl], order: ra
     assert sum(found.weights.values()) <= sum(found.counts.values()) <= len(failed)
 
 
-@given(st.integers(1, 500), st.sampled_from(["failed:forbidden", "failed:server-error"]))
-def test_links_posted_on_one_page_weigh_one(count: int, outcome: str) -> None:
-    posted = [FailedUrl(outcome, f"https://example.com/x/{n}?a=/b", 7, False, False) for n in range(count)]
+@given(
+    st.integers(1, 500),
+    st.sampled_from(["failed:forbidden", "failed:server-error"]),
+    st.sampled_from(["", "/", "?a=/b"]),
+)
+def test_links_posted_on_one_page_weigh_one(count: int, outcome: str, end: str) -> None:
+    posted = [FailedUrl(outcome, f"https://example.com/x/{n}{end}", 7, False, False) for n in range(count)]
     assert weigh(posted).weights == {outcome: 1}
     assert weigh([one._replace(is_published=True) for one in posted]).weights == {outcome: count}
     assert weigh([one._replace(is_seed=True) for one in posted]).weights == {outcome: count}
