@@ -14,7 +14,7 @@ from crawler.parse.late import late
 from crawler.report.advice import ADVICE
 from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code, Severity
 from crawler.report.formatting import PLACES, counted, said_words
-from crawler.report.report import Finding, SiteReport
+from crawler.report.report import Finding, Item, SiteReport
 from crawler.report.url_kind import LINK_CODES
 
 MOST: Final = 20  # actions
@@ -51,44 +51,49 @@ def actions(report: SiteReport) -> Sequence[Action]:
     """At most `MOST`: errors and warnings, those that mend most first; then what is left of each finding."""
     serious = [finding for finding in report.findings if finding.code.severity is not Severity.INFO]
     targets = _merged(one for finding in serious for one in _by_target(finding))
-    places = [*_large(report, serious)]
+    places = list(_large(report, serious))
     found = [*targets, *places]
     for finding in serious:
-        left = finding.count - _in_template(finding)
-        covered = max((one.mends for one in places if finding.code in one.codes), default=0)
-        if left > 0 and covered < NEARLY_ALL * left:
-            found.append(_rest(finding, left))
+        own = _common(finding)
+        left, links = finding.count - len(own), finding.links - sum(item.links for item in own)
+        large = [one for one in places if finding.code in one.codes]
+        if left > 0 and not any(one.mends >= NEARLY_ALL * (links if one.page else left) for one in large):
+            found.append(_rest(finding, left, [item for item in finding.items if item not in own]))
     return sorted(found, key=lambda one: (-one.mends, SEVERITIES.index(one.severity), one.text))[:MOST]
 
 
-def _in_template(finding: Finding) -> int:
-    return sum(item.site_wide for item in finding.items) if finding.code in PLACED else 0
+def _common(finding: Finding) -> Sequence[Item]:
+    """The items that are an action of their own: links or files on very many pages, as of a template."""
+    return [
+        item
+        for item in (finding.items if finding.code in PLACED else ())
+        if item.site_wide or (item.links >= COMMON and _is_large(item.links, finding.links))
+    ]
 
 
 def _by_target(finding: Finding) -> Iterator[Action]:
-    """A link or a file on very many pages, as of a template: one change mends them all."""
-    if finding.code not in PLACED:
-        return
+    """One change mends the links to an item, or its uses, on all pages."""
     is_file = finding.code in FILES
-    for item in finding.items:
-        if item.site_wide or (item.links >= COMMON and _is_large(item.links, finding.links)):
-            pages = "the template" if item.site_wide else counted(item.links, "page")
-            where, label = PLACES.get(item.place, pages), f" (“{item.text}”)" if item.text else ""
-            text = f"Correct or remove the link to {item.url}{label} from {where}"
-            if is_file:
-                text = f"{finding.code.heading}: correct or put back {item.url}{label}, in {where}"
-            elif finding.code is Code.REDIRECT_LINKED:
-                text = f"Link to {item.detail} instead of {item.url}{label} in {where}"
-            yield Action(
-                text,
-                item.links,
-                finding.links,
-                "use" if is_file else "link",
-                [finding.code],
-                target=item.url,
-                place=item.place or None,
-                link=item.text or None,
-            )
+    for item in _common(finding):
+        template = PLACES.get(item.place, "the template")
+        pages = counted(item.links, "page")
+        where = f"in {template}" if item.site_wide else f"on {pages}"
+        label = f" (“{item.text}”)" if item.text else ""
+        text = f"Correct or remove the link to {item.url}{label} from {template if item.site_wide else pages}"
+        if is_file:
+            text = f"{finding.code.heading}: correct or put back {item.url}{label}, {where}"
+        elif finding.code is Code.REDIRECT_LINKED:
+            text = f"Link to {item.detail} instead of {item.url}{label} {where}"
+        yield Action(
+            text,
+            item.links,
+            finding.links,
+            "use" if is_file else "link",
+            [finding.code],
+            target=item.url,
+            place=item.place or None,
+            link=item.text or None,
+        )
 
 
 def _merged(found: Iterator[Action]) -> Sequence[Action]:
@@ -103,38 +108,39 @@ def _merged(found: Iterator[Action]) -> Sequence[Action]:
 
 
 def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
-    """Folders and pages with much of a finding; no folders if one page has all of it."""
+    """Folders with many URLs of a finding, and pages with many of its links; no folders if a page has all."""
     for finding in findings:
         if finding.code not in PLACED:
             continue
-        unit = NOUNS.get(finding.code, "URL")
-        is_one_page = any(items == finding.count for _, items in finding.by_page[:1])
-        for folder, urls in report.failing_folders.get(finding.code, ()):
-            if _is_large(urls, finding.count) and not is_one_page:
-                text = (
-                    f"{finding.code.heading}: look into {folder}, which holds {urls:,} of {finding.count:,}"
-                )
-                yield Action(text, urls, finding.count, unit, [finding.code], target=folder)
+        unit, count = "use" if finding.code in FILES else "link", finding.count
+        links = finding.links - sum(item.links for item in finding.items if item.site_wide)
         for page, items in finding.by_page[:1]:
-            if _is_large(items, finding.count - _in_template(finding)):
-                has = "has" if finding.code in FILES else "links to"
-                text = f"{finding.code.heading}: correct {page}, which {has} {items:,} of {finding.count:,}"
-                yield Action(text, items, finding.count, unit, [finding.code], page=page)
+            if _is_large(items, links):
+                text = f"{finding.code.heading}: correct {page}, which has {items:,} of them"
+                yield Action(text, items, finding.links, unit, [finding.code], page=page)
+        if any(items == count and items >= links for _, items in finding.by_page[:1]):
+            continue
+        for folder, urls in report.failing_folders.get(finding.code, ()):
+            if _is_large(urls, count):
+                text = f"{finding.code.heading}: look into {folder}, which holds {urls:,} of {count:,}"
+                yield Action(text, urls, count, "URL", [finding.code], target=folder)
 
 
 def _is_large(some: int, every: int) -> bool:
     return some >= max(FEWEST, LARGE * every)
 
 
-def _rest(finding: Finding, count: int) -> Action:
-    """The URLs of a finding that are left beside the links in the template."""
+def _rest(finding: Finding, count: int, items: Sequence[Item]) -> Action:
+    """What is left of a finding beside its `_common` items: so many, the first of which are given."""
     advice = _SENTENCE.split(ADVICE[finding.code], maxsplit=1)[0].rstrip(".")
     unit = "group" if finding.code in GROUPED else NOUNS.get(finding.code, "URL")
-    item = finding.items[0] if finding.count == 1 and finding.items else None
+    item = items[0] if count == 1 and items else None
     only = item.url if item else None
     at = f" ({only})" if only else ""
     if item and item.said and (words := said_words(item.text, item.place)):
-        at = f" ({only}, {'' if finding.code in FILES else 'linked '}on {next(iter(item.said))}: {words})"
+        linked = "" if finding.code in FILES else "linked "
+        where = next(iter(item.said)) if item.links == 1 else counted(item.links, "page")
+        at = f" ({only}, {linked}on {where}: {words})"
     text = f"{finding.code.heading}{at}: {advice[0].lower()}{advice[1:]}"
     return Action(text, count, finding.count, unit, [finding.code], target=only)
 

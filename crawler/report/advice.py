@@ -78,7 +78,7 @@ ADVICE: Final[Mapping[Code, str]] = {
         "If the pages of a group are one page, redirect the others to it, or let them name it as "
         "canonical. If they are different pages, give each its own content."
     ),
-    Code.DUPLICATE_TITLE: "Give each page a title that says what is on it: search results show it first.",
+    Code.DUPLICATE_TITLE: "Give each page a title that says what is on it, as search results show it first.",
     Code.HREFLANG_NO_RETURN: (
         "Let every language version name all versions, and itself. A link that is not returned is ignored, "
         "and the sitemap leaves it out."

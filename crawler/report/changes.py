@@ -69,9 +69,8 @@ class Changes:
         if now and not before:
             self.added.add(page.url, f"before: {says(page.was)}" if page.was else "found for the first time")
         elif before and not now and page.outcome and self.complete:
-            self.removed.add(
-                page.url, f"{says(page.outcome)}: {page.detail}" if page.detail else says(page.outcome)
-            )
+            is_told = page.detail in {"", str(page.status)}
+            self.removed.add(page.url, says(page.outcome) + ("" if is_told else f": {page.detail}"))
         elif before and now and self.complete and page.lastmod != page.was_lastmod:
             self.dated.add(page.url, f"{_day(page.was_lastmod)} → {_day(page.lastmod)}")
 

@@ -24,11 +24,14 @@ def external_words(facts: Mapping[str, Any] | None) -> str:
         return ""
     if not facts["urls"]:
         return "No links to other sites"
+    sites = f"{counted(facts['urls'], 'URL')} on other sites"
+    if facts["finished"] and facts["unasked"] == facts["urls"]:
+        return f"{sites}, none of them checked yet ({facts['because'] or 'no answer'})"
     answered = facts[OK]
     parts = [f"{answered:,} {'answers' if answered == 1 else 'answer'}"]
     parts += [f"{facts[kind]:,} {kind}" for kind in (BROKEN, UNKNOWN)]
     parts += [f"{facts['unasked']:,} not checked yet"] if facts["unasked"] else []
-    words = f"{counted(facts['urls'], 'URL')} on other sites: {', '.join(parts)}"
+    words = f"{sites}: {', '.join(parts)}"
     if not facts["finished"]:
         return f"{words}; the check was interrupted, and the next run continues it"
     left, because = facts["left"], facts["because"] or ""

@@ -353,7 +353,7 @@ def uniform_date(known: Known, date: int | None) -> Iterator[Finding]:
 def _vanished_detail(page: VanishedPage) -> str:
     """What a page answers to which no link leads any more."""
     if page.is_alive:
-        return "still answers, and may be indexed: link to it, or name it in a sitemap"
+        return "still answers, and may be indexed"
     words = says(page.outcome) if page.outcome else "still answers"
     return f"{words}: {page.target}" if page.target else words
 

@@ -126,8 +126,15 @@ def _unescaped(escapes: re.Match[str]) -> str:
 
 
 def shortened(text: str, site: str) -> str:
-    """A sentence in which `short` is applied to every URL at the beginning of a word."""
-    return " ".join(short(word, site) for word in text.split(" "))
+    """A sentence in which `short` is applied to every URL that begins a word, also after a bracket."""
+    return " ".join(_shortened(word, site) for word in text.split(" "))
+
+
+def _shortened(word: str, site: str) -> str:
+    if not word.startswith("("):
+        return short(word, site)
+    path = short(word[1:], site)
+    return word if path.startswith("/)") else f"({path}"
 
 
 def folders_of(url: str, site: str) -> tuple[str, str]:

@@ -15,9 +15,11 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from crawler.model.rows import PageRow
+from crawler.parse.url import origin
 from crawler.report.formatting import folders_of
 from crawler.report.url_kind import FAILED, OFF_SITE, UrlKind, is_listed, kind_of
 
+UNFOLLOWED: Final = "unlisted:nofollow"
 FOLDERS: Final = 10_000  # folders that are counted separately
 SHOWN: Final = 60  # folders in a report
 DEEPEST: Final = 50  # clicks; deeper pages are counted here too
@@ -125,8 +127,11 @@ class Overview:
         if page.run != self.run or page.outcome == OFF_SITE:
             return
         listed, kind = is_listed(page.outcome), kind_of(page.outcome)
-        for counts, name in zip((self._first, self._second), folders_of(page.url, self.site), strict=True):
-            counts.add(name, listed=listed, failed=kind in FAILED)
+        # Of links with nofollow, nobody asked whether another host belongs to the site.
+        if page.outcome != UNFOLLOWED or origin(page.url) == self.site:
+            names = folders_of(page.url, self.site)
+            for counts, name in zip((self._first, self._second), names, strict=True):
+                counts.add(name, listed=listed, failed=kind in FAILED)
         if kind is UrlKind.OPEN:
             return
         if page.status is not None:

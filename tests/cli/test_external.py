@@ -316,6 +316,14 @@ def test_host_that_refuses_everything_is_not_asked_further(web: Web) -> None:
     assert len(methods(web.bad)) == 3
 
 
+def test_no_site_that_was_reached_is_one_sentence(web: Web) -> None:
+    web.links(*(f"nowhere-{number}:/" for number in range(6)))
+    _, _, err = web.crawl()
+    said = " ".join(err.split())
+    assert "6 URLs on other sites, none of them checked yet (no other site could be reached)" in said
+    assert "0 broken" not in said
+
+
 def test_limits_are_said_and_the_next_run_asks_for_the_rest(web: Web) -> None:
     web.links(*(f"good:/{number}" for number in range(4)), "bad:/x", "other:/y")
     for origin in (web.good, web.bad, web.other):

@@ -196,7 +196,7 @@ def test_report_shows_changes_since_last_run(run: Run) -> None:
             "added": 1,
             "removed": 1,
         }
-        assert said["changes"]["removed"][0] == {"url": f"{origin}/goes", "why": "not found (404, 410): 404"}
+        assert said["changes"]["removed"][0] == {"url": f"{origin}/goes", "why": "not found (404, 410)"}
         assert (said["sitemap"]["added"], said["sitemap"]["removed"]) == (1, 1)
         assert run("crawl", origin, *QUICK, "-q")[0] == 0
         assert run("report", origin, "--fail-on", "new:broken-link")[0] == 0

@@ -31,29 +31,32 @@ def test_a_broken_image_of_the_template_is_one_action() -> None:
 
 
 @pytest.mark.parametrize(
-    ("uses", "texts"),
+    ("uses", "own", "rest"),
     [
-        ((9,), 1),  # too few: the advice alone
-        ((10,), 2),
-        ((190, 1), 2),
-        ((10, *[1] * 30), 2),  # a quarter, and what is left
-        ((10, *[1] * 31), 1),
+        ((9,), "", "mends 1 image"),  # too few: the advice alone
+        ((10,), "on 10 pages", ""),
+        ((190, 1), "in the header", "mends 1 of 2 images"),
+        ((10, *[1] * 30), "on 10 pages", "mends 30 of 31 images"),  # a quarter, and what is left
+        ((10, *[1] * 31), "", "mends all 32 images"),
     ],
 )
-def test_an_image_of_many_pages_stands_beside_what_is_left(uses: tuple[int, ...], texts: int) -> None:
+def test_an_image_of_many_pages_stands_beside_what_is_left(
+    uses: tuple[int, ...], own: str, rest: str
+) -> None:
     found = about_images(*uses)
-    assert len(found) == texts
-    assert any("0.png (“Shop”), in" in action.text for action in found) is (texts > 1)
+    assert [one.text for one in found if one.unit == "use"] == (
+        [f"Broken images: correct or put back {SITE}/0.png (“Shop”), {own}"] if own else []
+    )
+    assert [words(one) for one in found if one.unit == "image"] == ([rest] if rest else [])
 
 
 def test_a_page_with_most_of_the_broken_images_is_an_action() -> None:
     state = MadeState(1)
     state.page("/", links=["/page"])
     items = [replace(LOGO, url=f"{SITE}/{number}.png", links=1) for number in range(5)]
-    by_page = [(f"{SITE}/page", 4), (f"{SITE}/", 2)]
-    state.files = [Finding(Code.BROKEN_IMAGE, 5, 0, 6, 2, items, by_page)]
+    state.files = [Finding(Code.BROKEN_IMAGE, 5, 0, 5, 2, items, [(f"{SITE}/page", 4)])]
     texts = [action.text for action in actions(state.report())]
-    assert texts == [f"Broken images: correct {SITE}/page, which has 4 of 5"]
+    assert texts == [f"Broken images: correct {SITE}/page, which has 4 of them"]
 
 
 def test_one_broken_image_says_where_it_is() -> None:
@@ -64,3 +67,40 @@ def test_one_broken_image_says_where_it_is() -> None:
     (action,) = actions(state.report())
     assert action.text.startswith(f"Broken images ({SITE}/logo.png, on {SITE}/: “Shop”, in the header): ")
     assert words(action) == "mends 1 image"
+
+
+def test_a_link_with_an_action_of_its_own_is_not_told_again() -> None:
+    """In a manual, one removed page is linked from 14 others: that is one thing to do."""
+    state = MadeState(1)
+    for number in range(14):
+        state.page(f"/{number}", links=["/gone"])
+    for number in range(20):
+        state.page(f"/other-{number}", links=["/0"])
+    state.page("/gone", "failed:not-found", status=404)
+    (action,) = about_links(state)
+    assert action.text == f"Correct or remove the link to {SITE}/gone from 14 pages"
+    assert words(action) == "mends all 14 links"
+
+
+def test_a_page_mends_its_own_links_and_no_others() -> None:
+    """An index of all pages links to each removed page, which others link to as well."""
+    state = MadeState(1)
+    gone = [f"/gone-{number}" for number in range(6)]
+    state.page("/contents", links=gone)
+    for number in range(90):
+        state.page(f"/{number}", links=[gone[number % 6]])
+    for path in gone:
+        state.page(path, "failed:not-found", status=404)
+    assert [(action.page, words(action)) for action in about_links(state)] == [(None, "mends all 6 URLs")]
+    state = MadeState(1)
+    state.page("/contents", links=gone)
+    state.page("/0", links=gone[:1])
+    for path in gone:
+        state.page(path, "failed:not-found", status=404)
+    assert [(action.page, words(action)) for action in about_links(state)] == [
+        (f"{SITE}/contents", "mends 6 of 7 links")
+    ]
+
+
+def about_links(state: MadeState) -> list[Action]:
+    return [action for action in actions(state.report()) if Code.BROKEN_LINK in action.codes]

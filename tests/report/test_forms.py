@@ -28,7 +28,7 @@ from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import Code
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text, svg
 from crawler.report.report import Item, SiteReport
-from tests.report.made import HOSTILE, SITE, START, MadeState, hostile, planted
+from tests.report.made import AWAY, HOSTILE, SITE, START, MadeState, hostile, planted
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs/use/report.schema.json").read_text())
@@ -450,3 +450,25 @@ def test_the_document_explains_every_code() -> None:
         severity = part.splitlines()[0].lower().removesuffix("s")
         codes = [code.value for code in Code if code.severity.value == severity]
         assert re.findall(r"^### (.+)", part, re.MULTILINE) == codes
+
+
+def test_folders_are_those_of_the_site() -> None:
+    """Of 490 links with nofollow to another site, nobody asked whether they belong to this one."""
+    state = MadeState(1)
+    state.page("/", links=["/a/b"], seed=START)
+    state.page("/a/b")
+    state.page("/a/hidden", "unlisted:nofollow", status=None)
+    for number in range(20):
+        state.page(f"{AWAY}/{number}", "unlisted:nofollow", status=None)
+    assert [(folder.name, folder.urls) for folder in state.report().folders] == [("/a/", 2), ("/", 1)]
+
+
+def test_many_changes_are_folded_before_the_errors() -> None:
+    state = MadeState(2)
+    for number in range(21):
+        state.page(f"/{number}", "failed:not-found", status=404, detail="404", was="listed")
+    state.page("/new", was=None)
+    text = as_html.rendered(state.report())
+    assert '<details class="change">\n<summary><h3>No longer listed: 21</h3>' in text
+    assert '<details class="change" open>\n<summary><h3>Listed now: 1</h3>' in text
+    assert "<td>not found (404, 410)</td>" in text
