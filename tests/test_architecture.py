@@ -34,7 +34,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4268,
+    "parse": 4277,
     "model": 2020,
     "errors": 200,
     "settings": 1710,
@@ -43,11 +43,11 @@ BUDGETS = {
     "report": 4092,
     "fetch": 4052,
     "frontier": 8850,
-    "sitemap": 5015,
+    "sitemap": 5023,
     "engine": 3477,
     "workers": 1450,
     "app": 6160,
-    "cli": 5903,
+    "cli": 5908,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

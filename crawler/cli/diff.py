@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ from crawler.model.run import Run
 from crawler.parse.dates import read_w3c, w3c
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
-from crawler.parse.url import Url, is_plain
+from crawler.parse.url import Url, are_plain, is_plain
 from crawler.ports import Record, reads
 from crawler.report.formatting import counted
 from crawler.report.printable import printable
@@ -33,6 +34,7 @@ from crawler.sitemap.tree import Places, Unreadable, is_web, resolve, walk
 
 SIGNS: Final = {"+": "added", "-": "removed", "~": "changed"}
 FIELDS: Final = ("change", "url", "old", "new", "reason")
+BATCH: Final = 1_000  # entries whose URLs are looked at together
 STATE: Final = b"SQLite format 3\0"
 
 
@@ -125,13 +127,16 @@ def _limit(place: str) -> int:
 def _pages(found: Iterable[Found], children: list[str], place: str) -> Iterator[tuple[str, str | None]]:
     """Normalised URLs, and dates as written; the sitemaps of an index are added to `children`."""
     normalise, base = Normaliser(strip=()), place if is_web(place) else None
-    for item in found:
-        if item.kind == "sitemap":
-            children.append(item.loc)
-        elif is_plain(item.loc):  # as nearly all are
-            yield item.loc, item.lastmod
-        elif url := normalise(item.loc, base):
-            yield url, item.lastmod
+    rest = iter(found)
+    while batch := list(islice(rest, BATCH)):
+        children += [item.loc for item in batch if item.kind == "sitemap"]
+        pages = [(item.loc, item.lastmod) for item in batch if item.kind == "page"]
+        if are_plain([loc for loc, _ in pages]):  # as nearly always
+            yield from pages
+            continue
+        for loc, date in pages:
+            if url := loc if is_plain(loc) else normalise(loc, base):
+                yield url, date
 
 
 def _date(text: str) -> str | None:

@@ -5,6 +5,7 @@ normal form of `Normaliser`. All other packages compare, store and sort `Url`s a
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Final, NewType
 
@@ -35,6 +36,7 @@ PLAIN_LINK = re.compile(rf"(https?://[a-z0-9.:-]+(?=/))?((?:\.\./)*)(/?{_PATH})"
 # Among links that are joined by line breaks, those that are a path.
 PATH_LINES = re.compile(rf"^(?!$)/?(?:{_NAME}/)*+(?:{_NAME})?$", re.MULTILINE)
 _PLAIN_URL = re.compile(rf"(https?://[a-z0-9.:-]{{1,260}})/{_PATH}")
+_PLAIN_LINES = re.compile(rf"^(https?://[a-z0-9.:-]{{1,260}})/{_PATH}$", re.MULTILINE)
 PLAIN_FOLDER = re.compile(rf"https?://[a-z0-9.:-]+/(?:{_NAME}/)*")
 
 
@@ -47,6 +49,13 @@ def is_plain(text: str) -> bool:
     """Whether an absolute URL without a query is in normal form, as nearly all of a sitemap are."""
     found = _PLAIN_URL.fullmatch(text)
     return found is not None and _is_origin(found[1])
+
+
+def are_plain(texts: Sequence[str]) -> bool:
+    """Whether all of them are, at a fraction of the cost."""
+    lines = "\n".join(texts)
+    origins = _PLAIN_LINES.findall(lines)
+    return len(origins) == len(texts) == lines.count("\n") + 1 and all(map(_is_origin, {*origins}))
 
 
 @lru_cache(maxsize=1_000)

@@ -18,12 +18,10 @@ OLD: Final = "old"
 NEW: Final = "new"
 
 _DIFFERENCES: Final = """
-SELECT '-', o.url, o.lastmod, NULL FROM old AS o LEFT JOIN new AS n USING (url) WHERE n.url IS NULL
+SELECT CASE WHEN n.url IS NULL THEN '-' ELSE '~' END, o.url, o.lastmod, n.lastmod
+FROM old AS o LEFT JOIN new AS n USING (url) WHERE n.url IS NULL OR o.lastmod IS NOT n.lastmod
 UNION ALL
 SELECT '+', n.url, NULL, n.lastmod FROM new AS n LEFT JOIN old AS o USING (url) WHERE o.url IS NULL
-UNION ALL
-SELECT '~', o.url, o.lastmod, n.lastmod FROM old AS o JOIN new AS n USING (url)
-WHERE o.lastmod IS NOT n.lastmod
 ORDER BY 2
 """
 

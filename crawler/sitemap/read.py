@@ -7,7 +7,7 @@ bytes are read. Does not validate. Memory use is constant.
 """
 
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Final, Literal
@@ -33,10 +33,12 @@ _OURS: Final = re.compile(
     rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n(?:<\?xml-stylesheet [^>]*\?>\n)?'
     rb'<urlset xmlns="http://www\.sitemaps\.org/schemas/sitemap/0\.9"[^>]*>\n<url><loc>'
 )
-# An entry on a line of its own in such a file, which needs no parser.
-_LINE: Final = re.compile(
-    rb"<url><loc>([!-%\x27-;=?-~]{1,4096})</loc>(?:<lastmod>([0-9T:.Z+-]{1,64})</lastmod>)?</url>\n"
+# An entry on a line of its own in such a file, which needs no parser; and such lines, one after the other.
+_ENTRY: Final = (
+    r"<url><loc>([!-%\x27-;=?-~]{1,4096})</loc>(?:<lastmod>([0-9T:.Z+-]{1,64})</lastmod>)?</url>\n"
 )
+_LINE: Final = re.compile(_ENTRY)
+_LINES: Final = re.compile(re.sub(r"\((?!\?)", "(?:", f"(?:{_ENTRY})*+"))
 LONGEST_DATE: Final = 100  # characters, more than any date has
 _PAGES: Final = frozenset({"url", "item", "entry"})
 _INDEX: Final = frozenset({"sitemap"})
@@ -94,10 +96,12 @@ class SitemapReading:
                 self.malformed = "has a line that is not a JSON object with a loc"
 
     def _counted(self, found: Iterable[Found]) -> Iterator[Found]:
-        count = 0
-        for count, item in enumerate(found, 1):  # noqa: B007 - used below
-            yield item
-        self.is_sitemap = count > 0 or self._root in _ROOTS
+        rest, has_any = iter(found), False
+        for first in rest:
+            has_any = True
+            yield first
+            yield from rest
+        self.is_sitemap = has_any or self._root in _ROOTS
 
     def _xml(self, chunks: Iterable[bytes], head: bytes) -> Iterator[Found]:
         parser = _parser()
@@ -125,10 +129,13 @@ class SitemapReading:
         data, start, lines = next(rest), head.index(b"<url><loc>"), 0
         begun, at = data[:start], start
         while True:
-            while found := _LINE.match(data, at):
-                at, lines = found.end(), lines + 1
-                loc, date = found.groups()
-                yield Found("page", loc.decode()[:LONGEST_LOC], date.decode() if date else None)
+            lines_here = data[at : data.rfind(b"\n") + 1].decode("latin-1")
+            found = _LINE.findall(lines_here)
+            if _length(found) < len(lines_here):  # there are other lines
+                lines_here = (_LINES.match(lines_here) or [""])[0]
+                found = _LINE.findall(lines_here)
+            yield from [Found("page", loc[:LONGEST_LOC], date or None) for loc, date in found]
+            at, lines = at + len(lines_here), lines + len(found)
             data = data[at:]
             more = next(rest, b"") if data.find(b"\n") < 0 and len(data) <= LONGEST_LOC else b""
             if not more:
@@ -155,6 +162,13 @@ class SitemapReading:
             if name in _PAGES | _INDEX and not _is_in_loc(element):
                 yield from _entry(element, "sitemap" if name in _INDEX else "page")
                 _forget(element)
+
+
+def _length(entries: Sequence[tuple[str, str]]) -> int:
+    """The length of lines as of `_LINE`, which have these URLs and dates."""
+    dated = sum(1 for _, date in entries if date)
+    frames = len(entries) * len("<url><loc></loc></url>\n") + dated * len("<lastmod></lastmod>")
+    return frames + sum(map(len, chain.from_iterable(entries)))
 
 
 def _local(element: "etree._Element") -> str:

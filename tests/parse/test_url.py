@@ -214,3 +214,16 @@ def test_cached_links_are_correct_on_other_pages(texts: list[str], bases: list[s
     for base in bases:
         slowly = [Normaliser()(text, base) for text in texts]
         assert list(chain.from_iterable(remembering.chunks(texts, base))) == [url for url in slowly if url]
+
+
+def test_many_are_plain_if_each_is() -> None:
+    plain, other = "https://example.com/a/b.html", "https://example.com/a b"
+    assert urls.are_plain([plain, "http://example.com:8080/"])
+    for some in (
+        [],
+        [plain, other],
+        [f"{plain}\n{plain}", other],
+        [f"{plain}\n"],
+        ["https://EXAMPLE.com/", plain],
+    ):
+        assert not urls.are_plain(some)

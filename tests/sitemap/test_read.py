@@ -189,3 +189,15 @@ def test_our_own_files_are_read_like_those_of_others(lines: list[str], cut: int,
     assert fast.is_like_ours
     assert not slow.is_like_ours
     assert (some, fast.malformed, fast.is_sitemap) == (same, slow.malformed, slow.is_sitemap)
+
+
+def test_lines_like_ours_end_where_another_form_begins() -> None:
+    ours = "<url><loc>https://example.com/{}</loc><lastmod>2026-01-01</lastmod></url>\n".format
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+    other = (
+        "<url><loc> https://example.com/b </loc></url>\n<url><loc>https://example.com/\u00fc</loc></url>\n"
+    )
+    text = f"{head}{ours('a')}{other}{ours('c')}</urlset>\n".encode()
+    for size in (1, 7, 100, len(text)):
+        found = [item.loc for item in read(text[at : at + size] for at in range(0, len(text), size))]
+        assert found == [f"https://example.com/{name}" for name in ("a", "b", "\u00fc", "c")]
