@@ -21,6 +21,7 @@ from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, reads
 from crawler.rules import soft_404
 from crawler.rules.judge import Judge
+from crawler.rules.redirects import target_of
 from crawler.rules.traps import calendar_of
 
 SAMPLES = 6  # pages to which the start page links, that are compared
@@ -173,9 +174,14 @@ class MissingPages:
         return self._true[site]
 
     async def _read(self, url: Url) -> _Page | None:
-        """A page; None if it is none, or if it may stall the parser, since it is parsed in this process."""
-        lease, now = Lease(0, 0, Visit(url)), datetime.now(UTC)
+        """A page; None if it is none, or if it may stall the parser, since it is parsed in this process.
+
+        Some sites add a slash to all addresses, also to those of pages that do not exist.
+        """
         reply = await self.fetch(url)
+        if reply and (to := Url(f"{url}/")) == target_of(url, reply):
+            url, reply = to, await self.fetch(to)
+        lease, now = Lease(0, 0, Visit(url)), datetime.now(UTC)
         markup = self.judge.markup(lease, reply, now) if reply else None
         if reply is None or markup is None or markup.is_risky or markup.is_long:
             return None

@@ -175,9 +175,9 @@ def places(example: Url) -> Iterator[Place]:
             for which in (0, 1)
         ]
         yield place(f"{path}?", *ends)
-    yield place(f"{site}/", *names)
     folder, last = urls.in_folder(example)
     slash = "/" if last.endswith("/") else ""
+    yield place(f"{site}/", *(f"{name}{slash}" for name in names))
     if folder != f"{site}/":
         yield place(folder, *(f"{name}{slash}" for name in names))
     if slash:

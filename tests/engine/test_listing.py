@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from crawler.cli.demo.site import CannedResponse, Site
-from tests.engine.test_rounds import Page, crawl, html, served, start
+from tests.engine.test_rounds import Page, crawl, html, moved, served, start
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -192,15 +192,22 @@ def words(at: int) -> str:
     return " ".join(random.Random(at).randbytes(2).hex() for at in range(at, at + 30))
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-async def test_errors_that_differ_are_neither_listed_nor_followed(tmp_path: Path, processes: int) -> None:
-    names = [f"/page{number}" for number in range(40)]
-    dead = [f"/{folder}/gone-{number}" for folder in ("old", "new/2024") for number in range(30)]
+@pytest.mark.parametrize(("processes", "end"), [(1, ""), (2, ""), (1, "/")])
+async def test_errors_that_differ_are_neither_listed_nor_followed(
+    tmp_path: Path, processes: int, end: str
+) -> None:
+    """Also where all addresses get a slash, those of nothing, too."""
+    names = [f"/page{number}{end}" for number in range(40)]
+    dead = [f"/{folder}/gone-{number}{end}" for folder in ("old", "new/2024") for number in range(30)]
 
     def page(path: str, _: dict[str, str]) -> CannedResponse:
-        return html(f"You may like this: {words(int(path[5:]))}", "/", *dead[:: int(path[5:]) % 7 + 1])
+        number = int(path[5:].rstrip("/"))
+        return html(f"You may like this: {words(number)}", "/", *dead[:: number % 7 + 1])
 
-    with served({"/": start(*names), **dict.fromkeys(names, page), "*": sorry}) as (_, origin):
+    def other(path: str, query: dict[str, str]) -> CannedResponse:
+        return sorry(path, query) if path.endswith(end) else moved(f"{path}{end}")(path, query)
+
+    with served({"/": start(*names), **dict.fromkeys(names, page), "*": other}) as (_, origin):
         first = await crawl(origin, tmp_path, processes=processes)
         second = await crawl(origin, tmp_path, processes=processes)
     assert sorted(first.listed) == sorted(["/", *names])
