@@ -23,6 +23,7 @@ YEARS: Final = ("2961", "2983")  # in place of a year: nothing is planned for so
 _YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d)?(?!\d)|$)")
 _LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
 _NUMBER: Final = late(r"-?\d+")
+_ENDING: Final = late(r"(?:(?<=.)\.[a-z]{1,5})?/?$", re.IGNORECASE)  # of the name of a page
 _WORD: Final = re.compile(r"[^\W\d_]+")
 MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
 MOST_ASKED: Final = 8  # nonexistent pages of an origin, folder or path
@@ -53,8 +54,8 @@ def nonexistent_at(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
     names = _names(urls.origin(first), MOST_ASKED)
     numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
     one, other = first.removeprefix(place), last.removeprefix(place)
-    end = "/" if one.endswith("/") else ""
-    is_number = one.removesuffix("/").isdigit()
+    end = _ending(one)
+    is_number = one.removesuffix(end).isdigit()
     like = [(one, other)[at % 2] for at in range(MOST_ASKED)]
     yield [Url(f"{place}{name}{end}") for name in (numbers if is_number else names)]
     forms = [
@@ -176,14 +177,14 @@ def places(example: Url) -> Iterator[Place]:
         ]
         yield place(f"{path}?", *ends)
     folder, last = urls.in_folder(example)
-    slash = "/" if last.endswith("/") else ""
-    yield place(f"{site}/", *(f"{name}{slash}" for name in names))
+    ending = _ending(last)
+    yield place(f"{site}/", *(f"{name}{ending}" for name in names))
     if folder != f"{site}/":
-        yield place(folder, *(f"{name}{slash}" for name in names))
-    if slash:
+        yield place(folder, *(f"{name}{ending}" for name in names))
+    if ending == "/":
         yield place(path, *names)
-    if last.removesuffix("/").isdigit():
-        yield place(folder, *(f"{number}{slash}" for number in NUMBERS))
+    if last.removesuffix(ending).isdigit():
+        yield place(folder, *(f"{number}{ending}" for number in NUMBERS))
 
 
 def places_of(pages: Iterable[Url]) -> Iterator[tuple[Url, Place]]:
@@ -196,6 +197,12 @@ def places_of(pages: Iterable[Url]) -> Iterator[tuple[Url, Place]]:
             if place.asked[0] not in known and len(known) < MOST_PLACES:
                 known.add(place.asked[0])
                 yield page, place
+
+
+def _ending(name: str) -> str:
+    """The extension of a page, or its slash: some sites answer like this for addresses that end so only."""
+    found = _ENDING.search(name)
+    return found[0] if found else ""
 
 
 def _in_year(dated: str, year: str) -> str:

@@ -215,16 +215,16 @@ async def test_errors_that_differ_are_neither_listed_nor_followed(
     assert (second.listed, second.outcomes) == (first.listed, first.outcomes)
 
 
-@pytest.mark.parametrize("end", ["", "/"])
+@pytest.mark.parametrize("end", ["", "/", ".html"])
 async def test_searches_that_show_random_pages_are_none(tmp_path: Path, end: str) -> None:
     names = [f"/page{number}{end}" for number in range(40)]
 
     def answer(path: str, _: dict[str, str]) -> CannedResponse:
         if path in names:
             return html(words(names.index(path)), "/")
-        if not path.startswith("/search/"):
+        if not path.startswith("/search/") or not path.endswith(end):
             return Site.answer(404, b"")
-        said, rolls = path.split("/")[2], random.Random(path)
+        said, rolls = path.split("/")[2].removesuffix(end), random.Random(path)
         to = [*rolls.sample(names, 3), *(f"/search/{said}+{rolls.randrange(99)}{end}" for _ in range(2))]
         return html(f"Results for {said}: 3 pages", "/", *to)
 

@@ -20,6 +20,7 @@ HOME = "https://a.example"
         ("/a/", ["/", "/a/"]),
         ("/shop/a/", ["/", "/shop/", "/shop/a/"]),
         ("/page/17/", ["/", "/page/", "/page/17/", "/page/"]),
+        ("/page/17.html", ["/", "/page/", "/page/"]),
         ("/s?q=lamp&n=3", ["/s?", "/"]),
         ("/shop/s?q=lamp", ["/shop/s?", "/", "/shop/"]),
     ],
@@ -96,6 +97,10 @@ def test_pages_of_a_place_that_call_themselves_the_same(
         (["ab/"], [r"[0-9a-f]{6}-no-such-page/"]),
         (["12/"], [r"\d{10}/"]),
         (["lot-12/"], [r"[0-9a-f]{6}-no-such-page/", r"lot-\d{10}/"]),
+        (["ab.html"], [r"[0-9a-f]{6}-no-such-page\.html"]),
+        (["12.php"], [r"\d{10}\.php"]),
+        ([".hidden"], [r"[0-9a-f]{6}-no-such-page"]),
+        (["ab.12"], [r"[0-9a-f]{6}-no-such-page", r"ab\.\d{10}"]),
         (["ab", "12"], [r"\d{10}"]),
         (["lot-12", "lot-127"], [r"[0-9a-f]{6}-no-such-page", r"lot-\d{10}"]),
         (
