@@ -472,3 +472,12 @@ def test_many_changes_are_folded_before_the_errors() -> None:
     assert '<details class="change">\n<summary><h3>No longer listed: 21</h3>' in text
     assert '<details class="change" open>\n<summary><h3>Listed now: 1</h3>' in text
     assert "<td>not found (404, 410)</td>" in text
+
+
+def test_one_folder_needs_no_section() -> None:
+    state = MadeState(1)
+    state.page("/", links=["/a"], seed=START)
+    state.page("/a")
+    assert 'id="folders"' not in as_html.rendered(state.report())
+    state.page("/b/c")
+    assert 'id="folders"' in as_html.rendered(state.report())
