@@ -19,3 +19,10 @@ def browser() -> str:
             pytest.fail(missing)
         pytest.skip(missing)
     return found
+
+
+@pytest.fixture
+def browser_with_windows(browser: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are both, not the shell, which has less that could be attacked or cost something."""
+    assert browser
+    monkeypatch.setattr(chromium, "NAMES", sorted(chromium.NAMES, key=lambda name: "headless" in name))

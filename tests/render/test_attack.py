@@ -20,7 +20,7 @@ from crawler.fetch.render import chromium
 from crawler.model.outcome import code
 from tests.render.crawls import crawled, settings, shell
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("browser")]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("browser_with_windows")]
 
 HEAD = """
 <link rel=dns-prefetch href=http://canary.example><link rel=preconnect href=CANARY><link rel=prefetch href=CANARY/prefetch>
@@ -218,7 +218,7 @@ async def test_a_page_cannot_navigate_to_anybody(
 
 
 async def test_canaries_hear_same_page_in_browser_that_nobody_holds(
-    canaries: dict[str, Canary], browser: str
+    canaries: dict[str, Canary],
 ) -> None:
     """The control: without our measures most attempts reach somebody, however busy the machine is."""
     expected = {"/fetch", "/no-cors", "/beacon", "/websocket", "/redirected", "/worker", "/image"}
@@ -229,7 +229,9 @@ async def test_canaries_hear_same_page_in_browser_that_nobody_holds(
 
     with hostile(canaries).serve() as origin:
         async with async_playwright() as playwright:
-            process = await playwright.chromium.launch(executable_path=browser, chromium_sandbox=False)
+            process = await playwright.chromium.launch(
+                executable_path=chromium.find(None), chromium_sandbox=False
+            )
             with anyio.move_on_after(600):
                 # The form leads away from the page, sometimes before all was asked, or before it is there.
                 while not expected <= heard():

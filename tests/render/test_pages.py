@@ -331,7 +331,7 @@ def _command(pid: int) -> str:
         return ""
 
 
-@in_browser
+@pytest.mark.usefixtures("browser_with_windows")
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 async def test_browser_has_no_pages_of_its_own_beside_ours(tmp_path: Path) -> None:
@@ -513,21 +513,20 @@ document.querySelector("#app").innerHTML = known[path] || "<h1>Oh no</h1><p>Ther
 
 @in_browser
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["auto", "always"])
 async def test_pages_that_scripts_do_not_know_are_not_listed(
-    mode: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     site = Site()
     shell(site, "/", ROUTES)
     site.raw("/robots.txt", status=404)
     site.answers = Fallback(site.answers)
     with site.serve() as origin:
-        found = await crawled(settings(origin, tmp_path, mode))
-        async with open_job(settings(origin, tmp_path, mode)) as job:
+        found = await crawled(settings(origin, tmp_path))
+        async with open_job(settings(origin, tmp_path)) as job:
             await job.crawl()
             await job.publish()
         monkeypatch.delattr(Renderer, "_render")  # the next night needs no browser, for the question either
-        again = await crawled(settings(origin, tmp_path, mode))
+        again = await crawled(settings(origin, tmp_path))
     for one in (found, again):
         outcomes = {path: outcome(one, path) for path in one}
         assert {path for path, code in outcomes.items() if code == "listed"} == {"/", "/about", "/lost/list"}
