@@ -34,15 +34,15 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4277,
-    "model": 2020,
+    "parse": 4306,
+    "model": 2022,
     "errors": 200,
     "settings": 1710,
     "ports": 1056,
     "rules": 4444,
     "report": 4092,
     "fetch": 4052,
-    "frontier": 8850,
+    "frontier": 8855,
     "sitemap": 5023,
     "engine": 3477,
     "workers": 1450,

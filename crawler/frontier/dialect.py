@@ -34,8 +34,9 @@ WORDS: Final = frozenset({
     "lock_shared", "skip_locked",
     # Types: ids that the database chooses, and that a statement gives; arrays of ids; text by bytes.
     "identity", "number", "ids", "bytes", "text",
-    # Options of tables whose rows are updated often, or deleted as fast as they come.
-    "often_updated", "emptied_often",
+    # Options of tables whose rows are updated often, or deleted as fast as they come; or are small, and found
+    # by a key of several columns only.
+    "often_updated", "emptied_often", "small",
 })  # fmt: skip
 """Marks without arguments of their own."""
 

@@ -290,7 +290,7 @@ class Discovery:
             visit.hops,
             None if visit.via is None else pages.get(visit.via) or self._id(visit.via),
             None if filtered is None else f"unlisted:{filtered.value}",
-            None if filtered is None else self._db.now(),
+            None if filtered is None else self._db.now() // 1,
             detail,
             place.trap if place else None,
             place.sample if place else None,

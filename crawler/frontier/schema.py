@@ -76,7 +76,7 @@ CREATE TABLE run (
     succeeded double precision
 ) @often_updated;
 -- `--run` of its members
-CREATE TABLE run_key (run integer NOT NULL, key @text NOT NULL, PRIMARY KEY (key, run));
+CREATE TABLE run_key (run integer NOT NULL, key @text NOT NULL, PRIMARY KEY (key, run)) @small;
 CREATE TABLE member (                            -- a process that works on the run, or has worked on it
     id @identity,
     run integer NOT NULL,
@@ -93,7 +93,9 @@ CREATE TABLE member (                            -- a process that works on the 
 ) @often_updated;
 CREATE INDEX member_run ON member (run);
 -- `model.note`
-CREATE TABLE note (run integer NOT NULL, key @text NOT NULL, value @text NOT NULL, PRIMARY KEY (run, key));
+CREATE TABLE note (
+    run integer NOT NULL, key @text NOT NULL, value @text NOT NULL, PRIMARY KEY (run, key)
+) @small;
 CREATE TABLE host (
     id @identity,
     origin @text NOT NULL UNIQUE,
@@ -245,7 +247,7 @@ CREATE TABLE anchor (                            -- what links say that have a f
     landmark @text NOT NULL,                     -- `parse.anchors.Place`
     version @text NOT NULL,                      -- of the page when it was read for that
     PRIMARY KEY (id, target)
-);
+) @small;
 CREATE TABLE publication (
     number @identity,
     run integer NOT NULL,

@@ -162,15 +162,20 @@ class Settlements:
         self._leases.settle_unrequested(sum(not _was_requested(s) for s in done))
 
     def _row(self, settlement: Settlement, stored: _Live, at: RunTime) -> tuple[tuple[str, ...], list[Any]]:
-        """The columns of `page` that change, and their values but for those of `_LINKS`."""
+        """The columns of `page` that change, and their values but for those of `_LINKS`.
+
+        Times are those of a page, in whole seconds, which SQLite stores in half the bytes.
+        """
         verdict = settlement.verdict
         patience = keep_for(verdict.outcome, self._keep_failing)
         is_answered = verdict.facts is not None and not isinstance(verdict.outcome, Failed)
         failing = at.failing(stored.failing, patience, answered=is_answered)
         outcome = [
-            stored.id, code(verdict.outcome), detail_of(verdict.outcome) or None, at.now, stored.attempts,
-            *(failing or (None, None)), self._db.run,
-            *stored.watched.after(at.started, self._is_changed(settlement, stored) if is_answered else None),
+            stored.id, code(verdict.outcome), detail_of(verdict.outcome) or None, at.now // 1,
+            stored.attempts, *(failing or (None, None)), self._db.run,
+            *stored.watched.after(
+                at.started // 1, self._is_changed(settlement, stored) if is_answered else None
+            ),
         ]  # fmt: skip
         if at.lasted(stored.failing) < patience:  # what is known of the page stays
             return _FAILED, [*outcome, *plain_facts(verdict.facts)[: len(_ANSWER)]]

@@ -16,6 +16,7 @@ from crawler.model import rendering
 from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, Source, Why
+from crawler.parse.dates import lengthened, shortened
 from crawler.parse.url import Url
 
 
@@ -77,6 +78,7 @@ TEXT: Final = Form()
 URL: Final = Form()
 FLAG: Final = Form(read=bool)
 MOMENT: Final = Form(seconds, moment)
+HTTP_DATE: Final = Form(shortened, lengthened)
 SOURCE: Final = Form(attrgetter("value"), Source.of)
 OBSTACLE: Final = Form(attrgetter("value"), Obstacle.of)
 RENDERING: Final = Form(rendering.written, rendering.read)
@@ -93,7 +95,7 @@ class Fact(NamedTuple):
 FACTS: Final = (
     Fact("status", STATUS),  # first: None here means that there are no facts
     Fact("etag", TEXT, "validators"),
-    Fact("modified", TEXT, "validators"),
+    Fact("modified", HTTP_DATE, "validators"),
     Fact("header", MOMENT),
     Fact("fresh", FLAG),
     Fact("stated", MOMENT),

@@ -28,6 +28,8 @@ _FORMS = tuple(
         rf"(?:mon|tue|wed|thu|fri|sat|sun) (?P<m>[a-z]{{3}}) (?P<d>\d\d| \d) {_TIME} (?P<Y>\d{{4}})",
     )
 )
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_SHORT = "="
 _LONGEST = len("Wednesday, 06-Nov-94 08:49:37 GMT")
 
 
@@ -73,6 +75,33 @@ def _instant(part: dict[str, str], now: datetime) -> datetime | None:
     except (KeyError, ValueError, OverflowError):
         return None
     return at
+
+
+def shortened(text: str) -> str | None:
+    """An HTTP date as it is stored: the usual form in ten characters, any other text as it is.
+
+    None for a text, which is no date, that begins like a short one.
+    """
+    at = _fixdate(text)
+    if at and _written(at) == text:
+        return f"{_SHORT}{int(at.timestamp()):x}"
+    return None if text.startswith(_SHORT) else text
+
+
+def lengthened(text: str) -> str:
+    """The inverse of `shortened`."""
+    if not text.startswith(_SHORT):
+        return text
+    try:
+        return _written(datetime.fromtimestamp(int(text.removeprefix(_SHORT), 16), UTC))
+    except (ValueError, OverflowError, OSError):  # not written by `shortened`
+        return text
+
+
+def _written(at: datetime) -> str:
+    """As an IMF-fixdate, in any locale."""
+    day, month = _DAYS[at.weekday()], [*_MONTHS][at.month - 1].capitalize()
+    return f"{day}, {at.day:02} {month} {at.year:04} {at.hour:02}:{at.minute:02}:{at.second:02} GMT"
 
 
 def w3c(at: datetime) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.model.reply import Headers
-from crawler.parse.dates import http_date, w3c
+from crawler.parse.dates import http_date, lengthened, shortened, w3c
 from crawler.rules import lastmod
 from crawler.rules.throttle import retry_after
 
@@ -87,3 +87,37 @@ def test_retry_after_is_parsed_in_both_forms(value: str, seconds: float | None) 
 
 def test_no_retry_after_is_none() -> None:
     assert retry_after(Headers(), NOW) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "Thu, 01 Jan 1970 00:00:00 GMT",
+        "Wed, 01 Jan 0001 00:00:00 GMT",
+        "Mon, 06 Nov 1994 08:49:37 GMT",
+        "Sat, 31 Dec 2016 23:59:60 GMT",
+        "sun, 06 nov 1994 08:49:37 gmt",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "yesterday",
+        "",
+    ],
+)
+def test_a_date_is_stored_short_and_comes_back_as_it_was(text: str) -> None:
+    short = shortened(text)
+    assert short is not None
+    assert lengthened(short) == text
+    assert shortened("Sun, 06 Nov 1994 08:49:37 GMT") == "=2ebc98a1"
+
+
+@given(st.datetimes(min_value=datetime(1, 1, 2), timezones=st.just(UTC)))  # noqa: DTZ001 - hypothesis adds it
+def test_any_second_is_stored_short(at: datetime) -> None:
+    text = f"{at:%a}, {at.day:02} {at:%b} {at.year:04} {at:%H:%M:%S} GMT"
+    assert lengthened(shortened(text) or "") == text
+    assert (shortened(text) or "").startswith("=")
+
+
+@given(st.text())
+def test_no_text_comes_back_as_another_date(text: str) -> None:
+    assert shortened(f"={text}") is None
+    lengthened(f"={text}")

@@ -61,6 +61,7 @@ class PostgresDialect(Dialect):
         "often_updated": "WITH (fillfactor = 50)",
         "emptied_often": "WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02, "
         "autovacuum_vacuum_cost_delay = 0)",
+        "small": "",
     }
 
     def rows(self, *columns: str) -> str:

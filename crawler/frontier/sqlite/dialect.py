@@ -39,6 +39,7 @@ class SqliteDialect(Dialect):
         "text": "text",
         "often_updated": "",
         "emptied_often": "",
+        "small": "WITHOUT ROWID",
     }
 
     def rows(self, *columns: str) -> str:
