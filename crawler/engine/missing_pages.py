@@ -121,16 +121,15 @@ class MissingPages:
 
         What is asked in the form of its own pages may be one of them, unless two of them lead to one answer.
         """
-        names, *like_pages = soft_404.nonexistent_at(place, pages)
-        found = await self._answer(names, starts, place=True)
-        for form in like_pages:
+        found: MissingPage | None = None
+        for number, form in enumerate(soft_404.nonexistent_at(place, pages)):
             shown = None if found else await self._answer(form, starts, place=True)
-            found = shown if shown and shown.is_exact else found
+            found = shown if shown and (shown.is_exact or not number) else found
         return found
 
     def _may_ask(self, page: Url) -> bool:
-        """A query has a pattern, which ends; the days of a calendar are asked for by `finish.soft_404s`."""
-        return calendar_of(page) is None and "?" not in page and origin(page) not in (self._known or ())
+        """The days of a calendar are asked for by `finish.soft_404s`."""
+        return calendar_of(page) is None and origin(page) not in (self._known or ())
 
     async def _answer(
         self, urls: Sequence[Url], starts: Sequence[Url], *, place: bool = False

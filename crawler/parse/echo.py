@@ -194,6 +194,8 @@ def _phrases(url: str, *, calendar: bool) -> list[bytes]:
         name, _, value = part.encode("utf-8", "surrogatepass").partition(b"=")
         phrases |= dict.fromkeys((name.translate(_PLAIN),) if len(name) > 1 else ())
         phrases |= dict.fromkeys(filter(None, _spelt(value)))
+        if b"/" in value:  # a path, as in `index.php?page=search/tea`
+            phrases |= dict.fromkeys(filter(None, _spelt(value.rstrip(b"/").rpartition(b"/")[2])))
     if calendar:
         phrases |= dict.fromkeys(_dates_near(url))
     return list(phrases)[:MOST_PHRASES]

@@ -11,7 +11,7 @@ from typing import Final
 from crawler.model.trap import PatternPage
 from crawler.parse.url import Url
 from crawler.rules import soft_404
-from crawler.rules.soft_404 import NUMBERS
+from crawler.rules.soft_404 import NUMBERS, parameters, with_values
 
 REFUSED: Final = ""  # an error, or a redirect
 REFUSING: Final = frozenset({400, 404, 410, 422, 500})  # statuses
@@ -33,7 +33,7 @@ def hardly_larger(pages: Sequence[PatternPage]) -> Url | None:
     for name, values in differing.items() if len(differing) == 1 else ():
         number = NUMBERS[0][: max(map(len, values)) + 2]
         if all(map(str.isdecimal, values)) and len(number) < len(NUMBERS[0]):
-            return _with_value(_examples(pages)[0].url, name, number)
+            return with_values(_examples(pages)[0].url, {name: number})
     return None
 
 
@@ -68,27 +68,15 @@ def _examples(pages: Sequence[PatternPage]) -> tuple[PatternPage, PatternPage]:
     return first, next((page for page in others if page.content != first.content), others[0])
 
 
-def _parameters(url: Url) -> list[tuple[str, str]]:
-    """Names and values; a parameter without a name is a value."""
-    parts = [part.partition("=") for part in url.partition("?")[2].split("&")]
-    return [(name, value) if mark else ("", name) for name, mark, value in parts]
-
-
 def _differing(pages: Sequence[PatternPage]) -> dict[str, set[str]]:
     """The values of each parameter that has several."""
     seen = dict[str, set[str]]()
     for page in pages:
-        for name, value in _parameters(page.url):
+        for name, value in parameters(page.url):
             seen.setdefault(name, set()).add(value)
     return {name: values for name, values in seen.items() if len(values) > 1}
 
 
 def _impossible(url: Url, name: str, which: int) -> Url:
-    value = next(value for key, value in _parameters(url) if key == name)
-    return _with_value(url, name, soft_404.impossible_value(url, value, which))
-
-
-def _with_value(url: Url, name: str, new: str) -> Url:
-    path = url.partition("?")[0]
-    given = [(key, new if key == name else value) for key, value in _parameters(url)]
-    return Url(f"{path}?{'&'.join(f'{key}={value}' if key else value for key, value in given)}")
+    value = next(value for key, value in parameters(url) if key == name)
+    return with_values(url, {name: soft_404.impossible_value(url, value, which)})

@@ -6,7 +6,7 @@ is decided here; `engine.finish.duplicates` asks. Pure.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -49,9 +49,15 @@ def nonexistent_at(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
     """Nonexistent pages of a folder: names, or numbers where it has these; then what is like its pages.
 
     Some sites read only names like theirs: with numbers, or with the year of a calendar of any spelling.
+    Of a path with a query: names as values, where pages have names there; numbers may be pages.
     """
     first, *_, last = sorted((*pages, pages[0]), key=lambda url: (len(url), url))
     names = _names(urls.origin(first), MOST_ASKED)
+    if place.endswith("?"):
+        named = _named(pages)
+        if not named.isdisjoint(name for name, _ in parameters(first)):
+            yield [with_values(first, dict.fromkeys(named, name)) for name in names]
+        return
     numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
     one, other = first.removeprefix(place), last.removeprefix(place)
     end = _ending(one)
@@ -65,6 +71,30 @@ def nonexistent_at(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
     for form in forms:
         if not is_number and one not in form and other not in form:
             yield [Url(f"{place}{name}") for name in form]
+
+
+def parameters(url: Url) -> list[tuple[str, str]]:
+    """Names and values of the query; a parameter without a name is a value."""
+    parts = [part.partition("=") for part in url.partition("?")[2].split("&")]
+    return [(name, value) if mark else ("", name) for name, mark, value in parts]
+
+
+def with_values(url: Url, new: Mapping[str, str]) -> Url:
+    """The URL with other values of these parameters."""
+    given = [(name, new.get(name, value)) for name, value in parameters(url)]
+    query = "&".join(f"{name}={value}" if name else value for name, value in given)
+    return Url(f"{url.partition('?')[0]}?{query}")
+
+
+def _named(pages: Sequence[Url]) -> frozenset[str]:
+    """The parameters that have several values, of which not all are numbers."""
+    seen = dict[str, set[str]]()
+    for page in pages:
+        for name, value in parameters(page):
+            seen.setdefault(name, set()).add(value)
+    return frozenset(
+        name for name, values in seen.items() if len(values) > 1 and not all(map(_NUMBER.fullmatch, values))
+    )
 
 
 def with_large_numbers(name: str, number: str = NUMBERS[0]) -> str:

@@ -215,22 +215,23 @@ async def test_errors_that_differ_are_neither_listed_nor_followed(
     assert (second.listed, second.outcomes) == (first.listed, first.outcomes)
 
 
-@pytest.mark.parametrize("end", ["", "/", ".html"])
-async def test_searches_that_show_random_pages_are_none(tmp_path: Path, end: str) -> None:
+@pytest.mark.parametrize("form", ["/search/{}", "/search/{}/", "/search/{}.html", "/search?q={}"])
+async def test_searches_that_show_random_pages_are_none(tmp_path: Path, form: str) -> None:
+    folder, end = form.split("{}")
     names = [f"/page{number}{end}" for number in range(40)]
 
-    def answer(path: str, _: dict[str, str]) -> CannedResponse:
+    def answer(path: str, query: dict[str, str]) -> CannedResponse:
         if path in names:
             return html(words(names.index(path)), "/")
-        if not path.startswith("/search/") or not path.endswith(end):
+        asked = path + "".join(f"?q={value}" for value in query.values())
+        if not asked.startswith(folder) or not asked.endswith(end):
             return Site.answer(404, b"")
-        said, rolls = path.split("/")[2].removesuffix(end), random.Random(path)
-        to = [*rolls.sample(names, 3), *(f"/search/{said}+{rolls.randrange(99)}{end}" for _ in range(2))]
-        return html(f"Results for {said}: 3 pages", "/", *to)
+        said, rolls = asked.removeprefix(folder).removesuffix(end), random.Random(asked)
+        more = (form.format(f"{said}-{rolls.randrange(99)}") for _ in range(2))
+        return html(f"Results for {said}: 3 pages", "/", *rolls.sample(names, 3), *more)
 
-    with served(
-        {"/": start(*names, *(f"/search/{number:02x}tea{end}" for number in range(50))), "*": answer}
-    ) as (_, origin):
+    searches = (form.format(f"{number:02x}tea") for number in range(50))
+    with served({"/": start(*names, *searches), "*": answer}) as (_, origin):
         result = await crawl(origin, tmp_path)
     assert sorted(result.listed) == sorted(["/", *names])
 

@@ -40,6 +40,7 @@ def test_answers_that_differ_in_the_address_are_one(text: str, path: str) -> Non
         ("Results for %. No results.", "/s?q=%"),
         ("% - Shop|Sorry, we have no %.", "/find?for=%"),
         ("Nothing found: %", "/s?q=%&page=2"),
+        ("Nothing found: %", "/index.php?page=find/%"),
     ],
 )
 @pytest.mark.parametrize("word", ["7", "blue lamp", "über", "a", "LAMP"])

@@ -118,6 +118,25 @@ def test_nonexistent_pages_look_like_those_that_are_there(names: list[str], form
         assert all(re.fullmatch(form, url.removeprefix(folder)) for url in urls)
 
 
+@pytest.mark.parametrize(
+    ("queries", "form"),
+    [
+        (["q=tea&n=1", "q=milk&n=2"], r"q=[0-9a-f]{6}-no-such-page&n=1"),
+        (["q=tea&lang=en", "q=milk&lang=en"], r"q=[0-9a-f]{6}-no-such-page&lang=en"),
+        (["tea", "milk"], r"[0-9a-f]{6}-no-such-page"),
+        (["q=7", "q=tea"], r"q=[0-9a-f]{6}-no-such-page"),
+        (["n=1", "n=2"], None),
+        (["q=tea"], None),
+    ],
+)
+def test_names_are_asked_for_where_values_are_names(queries: list[str], form: str | None) -> None:
+    found = list(soft_404.nonexistent_at(f"{HOME}/s?", [Url(f"{HOME}/s?{query}") for query in queries]))
+    assert len(found) == (form is not None)
+    for urls in found:
+        assert len({*urls}) == soft_404.MOST_ASKED
+        assert all(re.fullmatch(form or "", url.removeprefix(f"{HOME}/s?")) for url in urls)
+
+
 def test_page_shown_for_anything_leads_on_as_all_such_pages_do() -> None:
     shop = "https://site.test/shop/"
     missing = MissingPage(
