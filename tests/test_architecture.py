@@ -39,7 +39,7 @@ BUDGETS = {
     "errors": 200,
     "settings": 1710,
     "ports": 1056,
-    "rules": 4444,
+    "rules": 4462,
     "report": 4092,
     "fetch": 4052,
     "frontier": 8855,
