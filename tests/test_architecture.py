@@ -34,7 +34,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4306,
+    "parse": 4308,
     "model": 2022,
     "errors": 200,
     "settings": 1710,
