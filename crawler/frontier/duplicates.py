@@ -143,7 +143,7 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
     named = Counter[tuple[str, str]]()
     for chunk in db.chunks(TITLES, {"run": db.run}):
         for _, url, title, _, via in chunk:
-            if via and doubtful_place(Url(via)) == (place := doubtful_place(Url(url))):
+            if via and (place := doubtful_place(Url(url))) in {via, doubtful_place(Url(via))}:
                 named[place, title_words(Url(url), title)] += 1
     grown = (place for (place, _), count in named.items() if count >= DOUBTFUL)
     found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}

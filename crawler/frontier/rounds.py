@@ -117,6 +117,20 @@ SELECT count(*) FROM (
 ) AS shown
 """
 
+# How many contents a pattern has, and how many of its pages were read until the last one of them, and since.
+SELDOM: Final = f"""
+SELECT (SELECT count(*) FROM known AS p WHERE p.trap = :trap AND p.run = :run AND p.state = {SETTLED}
+    AND p.round <= s.last), s.contents, (SELECT count(*) FROM known AS p WHERE p.trap = :trap AND p.run = :run
+    AND p.state = {SETTLED} AND p.round > s.last)
+FROM (
+    SELECT count(*) AS contents, coalesce(max(shown.first), 0) AS last FROM (
+        SELECT min(coalesce(round, 0)) AS first FROM known
+        WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({SHOWN})
+        GROUP BY coalesce(version, url)
+    ) AS shown
+) AS s
+"""
+
 # The contents of pages outside the pattern that the pages of the sample were the first to link to.
 _KNOWN: Final = f"run = :run AND state = {SETTLED} AND outcome IN ({SHOWN}) AND found <= :since"
 LED_TO: Final = f"""
@@ -236,6 +250,8 @@ class Rounds:
                     continue
                 new = self._values.count_true(one.trap, one.since, new)
             then = sampling.after(new)
+            if then.is_closed and then.proven and one.kind != "repeats":
+                then = then.patient(*self._db.one(SELDOM, {"trap": one.trap, "run": self._db.run}))
             given = then._asdict() | {"closed": then.is_closed}
             self._db.do(CONTINUE, given | {"round": self._patterns.round, "id": one.trap})
             if then.is_closed:

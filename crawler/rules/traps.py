@@ -22,6 +22,10 @@ SAMPLE: Final = (
 )
 ENOUGH_NEW: Final = 10  # a sample may be doubled if one in so many pages of the last one was new
 DRY_SAMPLES: Final = 2  # samples in a row without anything new, after which a pattern is closed
+# How many times as many pages as a new content took so far are read before a pattern is closed, at most that
+# many pages: of a museum in which each twelfth object is described, the others are true pages, too.
+PATIENCE: Final = 8
+MOST_DRY: Final = 200
 # Of a run; what is asked at its end comes in addition: a hundred, and one for each content.
 REQUESTS: Final = 900
 REQUESTS_PER_CONTENT: Final = 9
@@ -91,6 +95,14 @@ class Sampling(NamedTuple):
             size = min(2 * self.size, max(SAMPLE, ENOUGH_NEW * new))
             return Sampling(size, 0, proven=True)
         return Sampling(SAMPLE, self.dry + 1, self.proven)
+
+    def patient(self, pages: int, contents: int, dry: int) -> "Sampling":
+        """The next sample of a pattern that would be closed, but has new contents too seldom for that.
+
+        `pages`: that were read until its last new content. `dry`: since then.
+        """
+        is_over = dry >= MOST_DRY or dry * max(1, contents) >= PATIENCE * pages
+        return self if is_over or not self.proven else self._replace(dry=DRY_SAMPLES - 1)
 
 
 def requests_for(contents: int) -> int:

@@ -1,5 +1,7 @@
 """Crawler traps: those that are obvious from a URL, and the patterns of URLs. Whole crawls: `test_rounds`."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,6 +138,48 @@ def test_two_samples_without_new_contents_close_a_pattern() -> None:
     assert first.after(SAMPLE) == Sampling(2 * SAMPLE, 0, proven=True)
     assert first.after(1).after(0).is_closed
     assert not first.after(1).after(1).after(0).is_closed
+
+
+@pytest.mark.parametrize(
+    ("pages", "contents", "dry", "is_closed"),
+    [
+        (20, 10, 40, True),  # each second one was new
+        (60, 5, 40, False),
+        (60, 5, 95, False),
+        (60, 5, 96, True),
+        (500, 2, 199, False),
+        (500, 2, 200, True),
+        (500, 0, 199, False),  # what it led to was new
+    ],
+)
+def test_a_pattern_whose_contents_are_rare_is_closed_later(
+    pages: int, contents: int, dry: int, is_closed: bool
+) -> None:
+    closed = Sampling(SAMPLE, 2, proven=True)
+    assert closed.patient(pages, contents, dry).is_closed is is_closed
+    assert closed._replace(proven=False).patient(pages, contents, dry).is_closed
+
+
+def unread(records: int, rate: int, seed: int) -> int:
+    """The described records of a museum, one of `rate`, that are not read in some order of the samples."""
+    described = [at % rate == 0 for at in range(records)]
+    random.Random(seed).shuffle(described)
+    sampling, at, last, contents = Sampling(), 0, 0, 0
+    while at < records and not sampling.is_closed:
+        some = described[at : at + sampling.size]
+        new = sum(some) + (contents == 0)  # what all others say
+        at, contents = at + len(some), contents + new
+        last = at if new else last
+        sampling = sampling.after(new)
+        if sampling.is_closed:
+            sampling = sampling.patient(last, contents, at - last)
+    return sum(described[at:])
+
+
+@pytest.mark.parametrize(("records", "rate", "lost"), [(480, 12, 0.03), (2_000, 12, 0.04), (600, 20, 0.18)])
+def test_rare_contents_are_read_in_most_orders(records: int, rate: int, lost: float) -> None:
+    orders = 1_000
+    assert sum(unread(records, rate, seed) > 0 for seed in range(orders)) <= lost * orders
 
 
 @given(st.lists(st.integers(0, 400), max_size=60))
