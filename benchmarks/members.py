@@ -2,6 +2,7 @@
 
     .venv/bin/python benchmarks/members.py crawl 10000            # 1, 2 and 4 members on the site of synthetic.py
     .venv/bin/python benchmarks/members.py crawl 10000 --delay 0 10 50   # with so many ms to the database and back
+    .venv/bin/python benchmarks/members.py crawl 10137 --real jdk --delay 0 10 50  # of a site of real_sites.py
     .venv/bin/python benchmarks/members.py faults 36 --delay 0 10 # members that are killed, frozen, and told to leave
     .venv/bin/python benchmarks/members.py verbs 1000000          # lease and settle alone
     .venv/bin/python benchmarks/members.py verbs 20000 --known 100000 1000000 10000000   # of states with so many URLs
@@ -24,7 +25,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import cycle, islice, product
 from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
@@ -32,6 +33,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 import psycopg
+import real_sites
 from frontier import GROUP, LEASES, SITE, rss, settled, url  # beside this file
 from synthetic import answers
 
@@ -116,13 +118,33 @@ def crawled(commands: Sequence[Sequence[str]]) -> Cost:
     return Cost(time.monotonic() - began, cpu, largest)
 
 
-def crawl(total: int, port: int, delays: Sequence[int]) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="members-"))
+@contextmanager
+def made_up(total: int, port: int) -> Iterator[str]:
+    """The start URL of a site of so many pages."""
     site = subprocess.Popen([sys.executable, HERE / "synthetic.py", str(total), "--port", str(port)])
-    base = f"http://127.0.0.1:{port}/"
     try:
-        if not answers(base):
+        if not answers(base := f"http://127.0.0.1:{port}/"):
             raise SystemExit("the site does not answer")
+        yield base
+    finally:
+        site.terminate()
+        site.wait()
+
+
+@contextmanager
+def real(name: str) -> Iterator[str]:
+    """The start URL of a documentation site."""
+    with tempfile.TemporaryDirectory(prefix="real-site-") as work:
+        real_sites.serve(Path(work), [name])
+        try:
+            yield f"http://127.0.0.1:{real_sites.SITES[name][1]}/"
+        finally:
+            os.kill(int((Path(work) / "nginx.pid").read_text()), SIGTERM)
+
+
+def crawl(total: int, site: AbstractContextManager[str], delays: Sequence[int]) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="members-"))
+    with site as base:
         database = Server()
         print(
             "| ms to the database | | pages/s | ms of CPU a page, clients | server | MB, largest client | round trips a page |"
@@ -136,10 +158,7 @@ def crawl(total: int, port: int, delays: Sequence[int]) -> None:
                 cost = crawled([[sys.executable, "-m", "crawler", *flags(base, folder, state)]] * number)
             served, turns = (database.cpu() - before) / total, proxy.turns / total
             print(_line(delay, counted, total, cost, f"{1_000 * served:.2f} |", f"{turns:.3f}"), flush=True)
-    finally:
-        site.terminate()
-        site.wait()
-        shutil.rmtree(folder)
+    shutil.rmtree(folder)
 
 
 # -- lease and settle alone ------------------------------------------------------------------------------
@@ -333,9 +352,11 @@ def main() -> None:
     parser.add_argument("--delay", type=int, nargs="+", default=[0], help="ms to the database and back")
     parser.add_argument("--port", type=int, default=8298)
     parser.add_argument("--known", type=int, nargs="+", default=[0], help="URLs of each state before")
+    parser.add_argument("--real", choices=[*real_sites.SITES], help="a site to crawl, of that many pages")
     chosen = parser.parse_args()
     if chosen.what == "crawl":
-        crawl(chosen.total, chosen.port, chosen.delay)
+        site = real(chosen.real) if chosen.real else made_up(chosen.total, chosen.port)
+        crawl(chosen.total, site, chosen.delay)
     elif chosen.what == "faults":
         faults(chosen.total, chosen.delay)
     else:
