@@ -51,6 +51,7 @@ SCRIPTS = {
     "--kill",
     "--rounds",
     "--known",
+    "--real",
     "--pages",
     "--failures",
     "--topic",
