@@ -11,7 +11,7 @@ from typing import Final
 from crawler.model.trap import PatternPage
 from crawler.parse.url import Url
 from crawler.rules import soft_404
-from crawler.rules.soft_404 import NUMBERS, parameters, with_values
+from crawler.rules.soft_404 import NUMBERS, differing, parameters, with_values
 
 REFUSED: Final = ""  # an error, or a redirect
 REFUSING: Final = frozenset({400, 404, 410, 422, 500})  # statuses
@@ -20,7 +20,7 @@ MOST_PARAMETERS: Final = 4  # that differ among the pages of a pattern that is a
 
 def questions(pages: Sequence[PatternPage]) -> Sequence[tuple[Url, Url]]:
     """Two pages with an impossible value, for each parameter that differs; none if too many do."""
-    names = sorted(_differing(pages))
+    names = sorted(differing(page.url for page in pages))
     if not 0 < len(names) <= MOST_PARAMETERS:
         return ()
     one, other = _examples(pages)
@@ -29,8 +29,8 @@ def questions(pages: Sequence[PatternPage]) -> Sequence[tuple[Url, Url]]:
 
 def hardly_larger(pages: Sequence[PatternPage]) -> Url | None:
     """A page whose number has two digits more than any, where pages differ in one number only."""
-    differing = _differing(pages)
-    for name, values in differing.items() if len(differing) == 1 else ():
+    seen = differing(page.url for page in pages)
+    for name, values in seen.items() if len(seen) == 1 else ():
         number = NUMBERS[0][: max(map(len, values)) + 2]
         if all(map(str.isdecimal, values)) and len(number) < len(NUMBERS[0]):
             return with_values(_examples(pages)[0].url, {name: number})
@@ -66,15 +66,6 @@ def _examples(pages: Sequence[PatternPage]) -> tuple[PatternPage, PatternPage]:
     """Two pages of different contents, if there are any."""
     first, *others = sorted(pages, key=lambda page: (len(page.url), page.url))
     return first, next((page for page in others if page.content != first.content), others[0])
-
-
-def _differing(pages: Sequence[PatternPage]) -> dict[str, set[str]]:
-    """The values of each parameter that has several."""
-    seen = dict[str, set[str]]()
-    for page in pages:
-        for name, value in parameters(page.url):
-            seen.setdefault(name, set()).add(value)
-    return {name: values for name, values in seen.items() if len(values) > 1}
 
 
 def _impossible(url: Url, name: str, which: int) -> Url:

@@ -54,7 +54,7 @@ def nonexistent_at(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
     first, *_, last = sorted((*pages, pages[0]), key=lambda url: (len(url), url))
     names = _names(urls.origin(first), MOST_ASKED)
     if place.endswith("?"):
-        named = _named(pages)
+        named = {name for name, seen in differing(pages).items() if not all(map(_NUMBER.fullmatch, seen))}
         if not named.isdisjoint(name for name, _ in parameters(first)):
             yield [with_values(first, dict.fromkeys(named, name)) for name in names]
         return
@@ -86,15 +86,13 @@ def with_values(url: Url, new: Mapping[str, str]) -> Url:
     return Url(f"{url.partition('?')[0]}?{query}")
 
 
-def _named(pages: Sequence[Url]) -> frozenset[str]:
-    """The parameters that have several values, of which not all are numbers."""
+def differing(pages: Iterable[Url]) -> dict[str, set[str]]:
+    """The values of each parameter that has several."""
     seen = dict[str, set[str]]()
     for page in pages:
         for name, value in parameters(page):
             seen.setdefault(name, set()).add(value)
-    return frozenset(
-        name for name, values in seen.items() if len(values) > 1 and not all(map(_NUMBER.fullmatch, values))
-    )
+    return {name: values for name, values in seen.items() if len(values) > 1}
 
 
 def with_large_numbers(name: str, number: str = NUMBERS[0]) -> str:
