@@ -46,8 +46,8 @@ BUDGETS = {
     "sitemap": 5023,
     "engine": 3477,
     "workers": 1450,
-    "app": 6160,
-    "cli": 5908,
+    "app": 6173,
+    "cli": 5936,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

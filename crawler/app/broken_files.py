@@ -1,7 +1,7 @@
 """The findings about files that do not answer: one item a file, with the pages that load it.
 
 Which these are is noted by `file_check`; the pages are those of the newest run. Memory grows with the broken
-files, not with the pages, but for `pages_with`, whose caller bounds what it asks for.
+files, not with the pages, but for `pages_with`, whose caller bounds what it asks for, and `all_pages_with`.
 """
 
 from array import array
@@ -81,3 +81,16 @@ async def pages_with(rows: Reads, code: Code, urls: Collection[str]) -> "Mapping
                 if url in found:
                     found[url].append(page.id)
     return found
+
+
+async def all_pages_with(rows: Reads, codes: Collection[Code]) -> bytearray:
+    """Whether a page loads a broken file of one of these codes, by its id; shorter if the last do not."""
+    loading, known = bytearray(), await rows.read(reads.BrokenFiles())
+    for code in FILES.keys() & codes:
+        if not (broken := known.get(FILES[code], {})):
+            continue
+        async for page in readings(rows, FILES[code]):
+            if any(url in broken for _, url in page.read):
+                loading.extend(bytes(max(0, page.id + 1 - len(loading))))
+                loading[page.id] = 1
+    return loading

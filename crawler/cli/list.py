@@ -5,10 +5,11 @@ URLs are evaluated in an earlier pass, into a few bytes per URL.
 """
 
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from crawler.app import report as reports
+from crawler.app.broken_files import all_pages_with
 from crawler.app.features import FEATURES
 from crawler.app.finding_rows import finding_rows
 from crawler.cli.list_links import FIELDS as LINK_FIELDS
@@ -23,7 +24,7 @@ from crawler.model.rows import PageRow, RunRow
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
 from crawler.ports import Reads, reads
-from crawler.report.catalogue import Code
+from crawler.report.catalogue import FILES, Code
 from crawler.report.clicks import Clicks
 from crawler.report.formatting import iso
 from crawler.report.inbound_links import LinkCounts
@@ -117,6 +118,14 @@ SHORT: Final[Mapping[str, Sequence[str]]] = {  # default columns of the text for
     "findings": ("severity", "code", "status", "url", "detail"),
     "runs": ("number", "started", "status", "urls", "listed", "failed"),
 }  # fmt: skip
+WITHOUT_PAGES: Final = {
+    Code.TRAP: "is about patterns of URLs: see list findings, or unlisted:trap for the URLs",
+    Code.LASTMOD_LIES: "is about hosts: see list findings",
+    Code.LASTMOD_UNIFORM: "is about all listed pages: see listed",
+    Code.ROBOTS_LINE: "is about robots.txt: see list findings",
+    Code.VANISHED: "is about pages that this run did not find: see list findings",
+}
+"""Codes of findings that are not about pages of the run, and what has them."""
 
 
 async def list_rows(
@@ -132,6 +141,7 @@ async def list_rows(
     settings = with_state(settings, start)
     async with opened_state(settings, start) as frontier:
         known = await reports.read_known(frontier, settings)
+        _check_codes(what, wanted.codes, known)
         spell = _text if form == "text" else spelling(form)
         places, joined = [COLUMNS[what].index(name) for name in columns], joining(form, columns)
         match what:
@@ -175,6 +185,22 @@ def _filter(what: str, names: Sequence[str]) -> Filter:
     )
 
 
+def _check_codes(what: str, codes: Collection[Code], known: Known) -> None:
+    """Raises `ConfigError` for a finding that is not about such rows: an empty list would say that all is
+    well.
+    """
+    if what not in {"pages", "links"}:
+        return
+    for code in codes:
+        why = WITHOUT_PAGES.get(code, "")
+        if code in FILES and what == "links":
+            why = f"is about {FILES[code]}: see list pages for the pages that load them, and list findings"
+        if code is Code.NEEDS_SCRIPTS and known.shell:
+            why = "is about addresses with the same bytes, as nothing was rendered: see list findings"
+        if why:
+            raise ConfigError(f"--only: {code.value} {why}.")
+
+
 def _columns(what: str, fields: str, form: str) -> Sequence[str]:
     known = COLUMNS[what]
     names = [*dict.fromkeys(name.strip() for name in fields.split(",") if name.strip())]
@@ -194,9 +220,11 @@ async def _pages(rows: Reads, known: Known, only: Filter, *, counted: bool) -> A
         async for edges in reports.each(rows.stream(reads.Edges())):
             links.add(edges)
         clicks = await _clicks(rows, run.number)
-    found = await reports.findings_of(rows, known) if only.codes else None
+    found = await reports.findings_of(rows, known) if only.codes - FILES.keys() else None
+    loading = await all_pages_with(rows, only.codes)
     async for page in reports.each(rows.stream(reads.Pages())):
-        if page.run == run.number and (not only or only.admits(page, found)):
+        loads = page.id < len(loading) and loading[page.id]
+        if page.run == run.number and (not only or loads or only.admits(page, found)):
             published = base.published(page.url) if is_listed(page.outcome) else None
             values = (value(page) for value in PAGE.values())
             yield [*values, published, clicks.of(page.id), *links.of(page.id)]

@@ -45,7 +45,7 @@ class Filter(Struct, frozen=True):
         return bool(self.outcomes or self.codes)
 
     def admits(self, page: PageRow, found: Findings | None) -> bool:
-        """Whether a page is to be shown."""
+        """Whether a page is to be shown. `found`: None if no code is about pages themselves."""
         outcome = page.outcome or "open"
         if any(outcome == name or outcome.startswith(f"{name}:") for name in self.outcomes):
             return True

@@ -63,6 +63,11 @@ def test_broken_scripts_and_styles_are_found(web: Web) -> None:  # noqa: F811
     ]
     assert not [line for line in methods(web.good) if "private" in line], "robots.txt of its host"
     assert "HEAD /fine.css" in methods(web.good)
+    for code, paths in (("broken-script", ["/", "/b"]), ("broken-style", ["/"]), ("broken-image", [])):
+        assert [row["url"] for row in web.rows("pages", "--only", code)] == [
+            web.url(f"home:{at}") for at in paths
+        ]
+    assert len(web.rows("pages", "--only", "broken-style", "--only", "listed")) == 2
     items = {one["code"]: one["items"] for one in json.loads(Path("r.json").read_text())["findings"]}
     assert items["broken-script"][0]["from"] == [web.url("home:/"), web.url("home:/b")]
 

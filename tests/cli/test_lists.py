@@ -6,12 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from crawler.app import finding_rows
 from crawler.app import report as reports
 from crawler.cli import list_links
 from crawler.cli.demo.site import Site
+from crawler.cli.list import WITHOUT_PAGES
+from crawler.cli.list_links import Filter
+from crawler.model.survey import PagesOfKind
+from crawler.parse.url import Url
+from crawler.report.catalogue import FILES, Code
+from crawler.report.findings import Findings
 from tests.cli.conftest import Run
+from tests.report.made import planted
 
 QUICK = ("--rate", "0", "--retries", "0", "-q", "--no-rule", "duplicate")
 DATE = "Sat, 01 Mar 2025 10:00:00 GMT"
@@ -102,3 +110,48 @@ def test_links_are_the_same_if_few_targets_are_remembered(run: Run, monkeypatch:
     monkeypatch.setattr(list_links, "BATCH", 5)
     monkeypatch.setattr(list_links, "REMEMBERED", 3)
     assert rows_of(run, "links", "--all-kinds") == rows
+
+
+@pytest.mark.parametrize("code", [code for code in Code if code not in {*WITHOUT_PAGES, *FILES}])
+def test_pages_of_a_finding_are_those_it_names(code: Code) -> None:
+    state = planted()
+    findings = Findings.of(state.known())
+    for page in state.in_order():
+        findings.add_page(page)
+    findings.close()
+    for edges in state.leading():
+        findings.link(edges)
+    findings.faults.update(state.faults)
+    only = Filter(codes=frozenset([code]))
+    admitted = {page.url for page in state.in_order() if only.admits(page, findings)}
+    [named] = [{item.url for item in one.items} for one in state.report().findings if one.code is code]
+    assert named <= admitted
+    assert code.value.startswith("duplicate-") or named == admitted
+
+
+@pytest.mark.usefixtures("site")
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [
+        *((what, code) for what in ("pages", "links") for code in WITHOUT_PAGES),
+        *(("links", code) for code in FILES),
+    ],
+)
+def test_a_list_without_such_rows_says_what_has_them(run: Run, what: str, code: Code) -> None:
+    exit_code, out, said = run("list", what, "--only", code.value)
+    assert (exit_code, out) == (2, "")
+    assert f"{code.value} is about" in said
+    assert run("list", "findings", "--only", code.value)[0] == 0
+
+
+@pytest.mark.usefixtures("site")
+def test_pages_that_may_need_scripts_are_no_list(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("list", "pages", "--only", "needs-scripts")[0] == 0
+    real = reports.read_known
+
+    async def with_shell(*given: Any) -> Any:
+        return replace(await real(*given), shell=PagesOfKind("d", 300, Url("https://a.example/")))
+
+    monkeypatch.setattr(reports, "read_known", with_shell)
+    exit_code, _, said = run("list", "pages", "--only", "needs-scripts")
+    assert (exit_code, "nothing was rendered" in said) == (2, True)
