@@ -42,7 +42,7 @@ BUDGETS = {
     "rules": 4474,
     "report": 4092,
     "fetch": 4052,
-    "frontier": 8871,
+    "frontier": 8874,
     "sitemap": 5023,
     "engine": 3477,
     "workers": 1450,

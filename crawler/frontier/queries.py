@@ -64,9 +64,12 @@ FROM known AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id =
 LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
 """
 
+# What readers see: with what repeats the address, though pages are compared without it during a crawl.
+SHOWN: Final = "coalesce(echoing, version)"
+
 PAGES: Final = f"""
 SELECT u.id, u.url, u.run, CASE WHEN u.state = {SETTLED} THEN u.outcome ELSE '' END, u.detail,
-       {STATUS}, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, u.version,
+       {STATUS}, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, {SHOWN},
        s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.barred, u.rendering,
        {REDIRECT}, {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
@@ -298,7 +301,7 @@ def tallies(db: Database) -> Tallies:
     """See `ports.reads.ListedTallies`."""
     undated, newly, dated, date = db.one(_DATES, {"run": db.run})
     (contents, same_content), (titles, same_title) = (
-        db.one(_REPEATED.replace("TEXT", text), {"run": db.run}) for text in ("version", "title")
+        db.one(_REPEATED.replace("TEXT", text), {"run": db.run}) for text in (SHOWN, "title")
     )
     same_content, same_title = int(same_content), int(same_title)  # Decimal in PostgreSQL
     return Tallies(undated, newly, contents, same_content, titles, same_title, dated, date)

@@ -34,7 +34,7 @@ class PageRow(NamedTuple):
     lastmod: int | None = None
     source: str | None = None  # source of lastmod: the value of a `Source`
     was_lastmod: int | None = None
-    content: str | None = None  # fingerprint of the content
+    content: str | None = None  # fingerprint of the content, with what repeats its address
     seed: Seed | None = None  # the seed that contains it, even if pages link to it
     title: str | None = None
     type: str | None = None  # essence of the media type

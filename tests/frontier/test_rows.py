@@ -183,3 +183,29 @@ async def test_the_tally_is_that_of_the_report(
             if night == 0:  # the next night, some things are new
                 site.page("/guides/", title="The same", links=["/guides/missing", "/new-loss", "/shop"])
                 site.page("/", title="The same", links=["/guides/", "/lanterns/", "/new-loss"])
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+async def test_texts_that_differ_in_their_address_are_two(backend: str, path: str, tmp_path: Path) -> None:
+    """As those of classes that nothing uses: what is compared in search of traps is no duplicate."""
+    path, site = new_state() if backend == "postgres" else path, Site()
+    uses = [f"/api/{name}/class-use/{name.title()}.html" for name in ("timer", "beans", "sasl")]
+    site.page("/", links=[*uses, "/one?a=1", "/two?a=1"])
+    for use in uses:
+        name = use.split("/")[2].title()
+        site.page(use, title=f"Uses of {name}", text=f"No usage of {name}.")
+    for twin in ("/one?a=1", "/two?a=1"):
+        site.page(twin, title="Twin", text="One text, whatever the address.")
+    origin = await crawled(site, path, tmp_path / "out")
+    settings = Settings(scope=Scope(start=(origin + "/",)), state=State(state=path))
+    frontier = open_frontier(settings, None, read_only=True)
+    try:
+        known = await reports.read_known(frontier, settings)
+        whole = await reports.build_report(frontier, known)
+        told = counted(await reports.count_findings(frontier, known))
+        by_path = {page.url.removeprefix(origin): page for page in await pages(frontier)}
+    finally:
+        await frontier.close()
+    assert {by_path[use].outcome for use in uses} == {"listed"}
+    assert told == counted(whole.findings)
+    assert ("duplicate-content", 1, 0, 0, 2) in told
