@@ -48,7 +48,7 @@ WHERE number = :run
 """
 
 _OLDER: Final = "u.run >= :follows AND u.run < :run"
-# Pages whose content was published, or refused, since an earlier run took them over.
+# Pages whose content was published, or refused, since an earlier run took them over; shifted at once.
 _RENEWED: Final = ("id", "outcome", "facts_run", *Earlier._fields[3:])
 _TO_RENEW: Final = f"""
 SELECT p.id, p.visited, p.facts_run, coalesce(b.until >= :last, false) AND NOT {IN_SITEMAP},
@@ -59,8 +59,8 @@ WHERE p.id > :after AND {_OLDER} AND (p.visited >= :follows
 ORDER BY p.id LIMIT :limit
 """
 _RENEW: Final = f"""
-UPDATE page SET {", ".join(f"{column} = r.{column}" for column in _RENEWED[1:])}
-FROM @rows({", ".join(_RENEWED)}) WHERE page.id = r.id
+UPDATE page SET {", ".join(f"{column} = r.{column}" for column in _RENEWED[1:])},
+    was = r.outcome, was_lastmod = r.lastmod FROM @rows({", ".join(_RENEWED)}) WHERE page.id = r.id
 """
 _SHIFT: Final = f"""
 UPDATE page SET was = outcome, was_lastmod = lastmod FROM url AS u

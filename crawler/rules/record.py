@@ -92,32 +92,23 @@ def found_in_new_run(page: Earlier, *, was_published: bool) -> Earlier:
     return. A page that fails next keeps its published date, whatever a refused run found. A date that the
     published run did not give to the same content any more is withdrawn, and a digest of bytes never returns.
     """
-    if was_published or page.published_content is None:
-        lastmod = page.lastmod
-    else:
-        lastmod = page.dated_lastmod if page.published_content == page.dated_content else None
-    if not (was_published and page.outcome == LISTED and page.content is not None):
-        return page._replace(lastmod=lastmod)
-    kept = page._replace(
-        lastmod=lastmod,
-        published_content=page.content,
-        dated_lastmod=page.dated_lastmod if page.lastmod is None else page.lastmod,
-    )
-    if page.content == page.dated_content:
-        return kept._replace(
-            dated_lastmod=page.lastmod,
-            dated_header=page.header if page.dated_header is None else page.dated_header,
-            dated_stated=_first_stated(page) if page.dated_stated is None else page.dated_stated,
-        )
-    is_read_closer = (page.dated_content or "").startswith(BYTES) and not page.content.startswith(BYTES)
-    if page.lastmod is None and page.dated_lastmod is not None and not is_read_closer:
-        return kept
-    return kept._replace(
-        dated_content=page.content,
-        dated_lastmod=page.lastmod,
-        dated_header=page.header,
-        dated_stated=page.stated,
-    )
+    content, lastmod, dated_lastmod = page.content, page.lastmod, page.dated_lastmod
+    dated = page.dated_content, dated_lastmod, page.dated_header, page.stated, page.dated_stated
+    if not was_published and page.published_content is not None:
+        lastmod = dated_lastmod if page.published_content == page.dated_content else None
+    if not (was_published and page.outcome == LISTED and content is not None):
+        return Earlier(page.outcome, content, page.header, lastmod, page.published_content, *dated)
+    if content == page.dated_content:
+        header = page.header if page.dated_header is None else page.dated_header
+        stated = _first_stated(page) if page.dated_stated is None else page.dated_stated
+        dated = content, lastmod, header, page.stated, stated
+    elif lastmod is not None or dated_lastmod is None or _is_read_closer(page.dated_content, content):
+        dated = content, lastmod, page.header, page.stated, page.stated
+    return Earlier(page.outcome, content, page.header, lastmod, content, *dated)
+
+
+def _is_read_closer(before: str | None, now: str) -> bool:
+    return before is not None and before.startswith(BYTES) and not now.startswith(BYTES)
 
 
 def _first_stated(page: Earlier) -> int | None:

@@ -8,7 +8,7 @@ are given, and taken in whole hours, so that some seconds more or less choose no
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, Self
 from zlib import crc32
 
@@ -179,14 +179,19 @@ def chosen(pages: Iterable[tuple[Any, ...]], now: float, max_age: float, most: i
     for known in sorted(alike, key=place):
         if len(found) >= most:
             break
-        found += sorted(alike[known], key=_shuffled)
-    return [Revisit._make((*page, 0)) for page in found[:most]]
+        found += _shuffled(alike[known], most - len(found))
+    return [Revisit._make((*page, 0)) for page in found]
 
 
-def _shuffled(page: tuple[Any, ...]) -> tuple[int, Url]:
-    """An order that does not depend on the origin of the site, and that no folder is first in."""
-    url: Url = page[1]
-    return crc32(target(url).encode("utf-8", "surrogatepass")), url
+def _shuffled(pages: Sequence[tuple[Any, ...]], most: int) -> list[tuple[Any, ...]]:
+    """The first pages in an order that depends on no origin, and that no folder is first in.
+
+    Numbers alone are sorted fast, so only pages that may be among the first are sorted by URL as well.
+    """
+    marks = [crc32(target(page[1]).encode("utf-8", "surrogatepass")) for page in pages]
+    last = sorted(marks)[:most][-1]
+    first = sorted((mark, page[1], page) for mark, page in zip(marks, pages, strict=True) if mark <= last)
+    return [page for _, _, page in first[:most]]
 
 
 def hubs(pages: Iterable[Revisit], now: float, budget: int | None) -> list[Revisit]:
