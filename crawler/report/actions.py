@@ -4,6 +4,7 @@ An action is merged over all items that it mends: a link or an image in the temp
 a folder that holds most of the failing URLs. Pure.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -26,6 +27,7 @@ SEVERITIES: Final = tuple(Severity)
 PLACED: Final = LINK_CODES | FILES.keys()
 """Findings whose URLs have a place on pages, where they are mended."""
 _SENTENCE: Final = late(r"(?<=\.) (?=[A-Z])")
+_INDEX: Final = late(r"/(?:index|default)\.[^/?]*\Z")
 
 
 class Action(Struct, frozen=True):
@@ -97,31 +99,49 @@ def _by_target(finding: Finding) -> Iterator[Action]:
 
 
 def _merged(found: Iterator[Action]) -> Sequence[Action]:
-    """Actions about the same target as one."""
+    """Actions about the same target as one; those about a folder and its index page, too: it is one page."""
     by_target: dict[str | None, Action] = {}
     for action in found:
         known = by_target.setdefault(action.target, action)
         if known is not action:
             codes = [*known.codes, *action.codes]
             by_target[action.target] = replace(known, codes=codes)
-    return list(by_target.values())
+    by_page: dict[tuple[str, ...], Action] = {}
+    for action in by_target.values():
+        page = _page(action.target or ""), *(code.value for code in action.codes)
+        known = by_page.setdefault(page, action)
+        if known is not action:
+            text = f"{known.text}; also {action.text[0].lower()}{action.text[1:]}"
+            by_page[page] = replace(known, text=text, mends=known.mends + action.mends)
+    return list(by_page.values())
+
+
+def _page(url: str) -> str:
+    """The URL, or that of the folder whose index page it is."""
+    return _INDEX.sub("/", url)
 
 
 def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
-    """Folders with many URLs of a finding, and pages with many of its links; no folders if a page has all."""
+    """Folders with many URLs of a finding, and pages with many of its links; no folders if a page has all.
+
+    Nor one whose URLs are mended by actions of their own, or on its index page.
+    """
     for finding in findings:
         if finding.code not in PLACED:
             continue
         unit, count = "use" if finding.code in FILES else "link", finding.count
-        links = finding.links - sum(item.links for item in finding.items if item.site_wide)
+        wide = [item.links for item in finding.items if item.site_wide]  # nearly every page has these
+        links = finding.links - sum(wide)
+        mended = Counter(f"{item.url.rpartition('/')[0]}/" for item in _common(finding))
         for page, items in finding.by_page[:1]:
-            if _is_large(items, links):
-                text = f"{finding.code.heading}: correct {page}, which has {items:,} of them"
-                yield Action(text, items, finding.links, unit, [finding.code], page=page)
+            if _is_large(own := items - len(wide), links):
+                text = f"{finding.code.heading}: correct {page}, which has {own:,} of them"
+                yield Action(text, own, finding.links, unit, [finding.code], page=page)
+                mended |= Counter({_page(page): own})
         if any(items == count and items >= links for _, items in finding.by_page[:1]):
             continue
         for folder, urls in report.failing_folders.get(finding.code, ()):
-            if _is_large(urls, count):
+            if _is_large(urls, count) and mended[folder] < urls:
                 text = f"{finding.code.heading}: look into {folder}, which holds {urls:,} of {count:,}"
                 yield Action(text, urls, count, "URL", [finding.code], target=folder)
 

@@ -102,5 +102,32 @@ def test_a_page_mends_its_own_links_and_no_others() -> None:
     ]
 
 
+@pytest.mark.parametrize("index", ["index.html", "default.asp"])
+def test_a_folder_and_its_index_page_are_one_action(index: str) -> None:
+    state = MadeState(1)
+    for number in range(12):
+        state.page(f"/{number}", links=["/a/", f"/a/{index}", "/a/other.html"])
+    for path in ("/a/", f"/a/{index}", "/a/other.html"):
+        state.page(path, "failed:not-found", status=404)
+    both, other = about_links(state)
+    assert both.text == (
+        f"Correct or remove the link to {SITE}/a/ from the template; "
+        f"also correct or remove the link to {SITE}/a/{index} from the template"
+    )
+    assert (words(both), words(other)) == ("mends 24 of 36 links", "mends 12 of 36 links")
+
+
+def test_a_folder_whose_index_page_has_its_links_is_no_action() -> None:
+    state = MadeState(1)
+    gone = [f"/docs/a/gone-{number}.html" for number in range(6)]
+    state.page("/docs/a/index.html", links=gone)
+    state.page("/other", links=["/lost", "/gone", *gone[:1]])
+    for path in (*gone, "/lost", "/gone"):
+        state.page(path, "failed:not-found", status=404)
+    texts = [action.text for action in about_links(state)]
+    assert f"Broken links: correct {SITE}/docs/a/index.html, which has 6 of them" in texts
+    assert not [text for text in texts if "look into" in text]
+
+
 def about_links(state: MadeState) -> list[Action]:
     return [action for action in actions(state.report()) if Code.BROKEN_LINK in action.codes]
