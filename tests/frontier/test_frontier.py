@@ -3,7 +3,7 @@
 import random
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,6 +73,12 @@ class Bench:
     async def settle(self, lease: Lease, outcome: Outcome, *found: Visit, facts: Facts | None = None) -> int:
         """Settle one page; returns how many visits were new."""
         return (await self.frontier.settle([Settlement(lease, Verdict(outcome, facts), found)])).new
+
+    async def settle_all(self, pages: Iterable[tuple[Lease, Facts, Iterable[Visit]]]) -> None:
+        """Settle many listed pages, in groups as a crawl does: hundreds of transactions take a database seconds."""
+        closed = [Settlement(lease, Verdict(Listed(), facts), (*found,)) for lease, facts, found in pages]
+        for start in range(0, len(closed), 64):
+            await self.frontier.settle(closed[start : start + 64])
 
     async def links(self, lease: Lease) -> set[Link]:
         """The stored links of one page."""
@@ -1160,8 +1166,9 @@ async def rounds(bench: Bench, content: str = "same", most: int = 100) -> list[s
     for _ in range(most):
         leases = await bench.leases(10_000)
         asked += sorted(lease.visit.url for lease in leases)
-        for lease in leases:
-            await bench.settle(lease, Listed(), facts=Facts(200, content=content.format(lease.visit.url)))
+        await bench.settle_all(
+            (lease, Facts(200, content=content.format(lease.visit.url)), ()) for lease in leases
+        )
         if not (await advance(bench)).released and not leases:
             break
     return asked
@@ -1198,8 +1205,7 @@ async def test_held_urls_are_released_while_others_wait(bench: Bench) -> None:
     assert (await bench.frontier.advance()).released == 0, "the host has due visits"
     first, *more = await bench.leases(1_000)
     await bench.settle(first, Later(bench.clock.now + 900, Cause.RATE_LIMITED))
-    for lease in more:
-        await bench.settle(lease, Listed(), facts=Facts(200, content="same"))
+    await bench.settle_all((lease, Facts(200, content="same"), ()) for lease in more)
     assert (await bench.frontier.advance()).released == 0, "a page of the sample waits"
     assert await bench.frontier.read(reads.TrapsOfRun()) == []
     [wait] = await bench.frontier.read(reads.Waits())
@@ -1236,12 +1242,10 @@ async def test_what_a_page_says_under_its_own_address_is_not_new(bench: Bench) -
     while (await advance(bench)).released:
         sample = await bench.leases(1_000)
         sampled += len(sample)
-        for lease in sample:
-            found = page(f"/{lease.id}/{lease.id}")
-            await bench.settle(lease, Listed(), found, facts=Facts(200, content="results"))
-        for lease in await bench.leases(1_000):
-            said = Facts(200, content="a shop", echoing="a shop at /shop")
-            await bench.settle(lease, Listed(), facts=said)
+        said = Facts(200, content="results")
+        await bench.settle_all((lease, said, [page(f"/{lease.id}/{lease.id}")]) for lease in sample)
+        said = Facts(200, content="a shop", echoing="a shop at /shop")
+        await bench.settle_all((lease, said, ()) for lease in await bench.leases(1_000))
     assert sampled == 2 * SAMPLE
 
 
@@ -1277,11 +1281,10 @@ async def test_a_level_is_judged_before_pages_of_the_next_are_leased(bench: Benc
     await bench.settle(root, Listed(), *(page(f"/{n}") for n in range(600)), facts=Facts(200, content="root"))
     flying = await bench.leases(600)
     assert len(flying) == 600
-    for lease in flying[:50]:
-        await bench.settle(lease, Listed(), page(f"/of/{lease.id}", 2), facts=Facts(200, content="same"))
+    same = Facts(200, content="same")
+    await bench.settle_all((lease, same, [page(f"/of/{lease.id}", 2)]) for lease in flying[:50])
     assert await bench.leases() == []
-    for lease in flying[50:]:
-        await bench.settle(lease, Listed(), facts=Facts(200, content="same"))
+    await bench.settle_all((lease, same, ()) for lease in flying[50:])
     assert await bench.leases() == []
     assert (await advance(bench)).released == 1, "repeats link to the others"
 
@@ -1359,12 +1362,15 @@ async def sampled(bench: Bench, shown: str | None, found: int = 0) -> list[str]:
     await bench.settle(root, Listed(), *(shop(n) for n in range(200)))
     asked = list[str]()
     while (await advance(bench, shown)).released:
+        pages = []
         for lease in await bench.leases(1_000):
             url = lease.visit.url
             asked.append(url)
-            others = (shop(1_000 + number * 1_000 + len(asked))._replace(via=url) for number in range(found))
-            said = Facts(200, content="gone" if url.endswith("7") else "there", echoing=url)
-            await bench.settle(lease, Listed(), *others, facts=said)
+            others = [shop(1_000 + number * 1_000 + len(asked))._replace(via=url) for number in range(found)]
+            pages.append(
+                (lease, Facts(200, content="gone" if url.endswith("7") else "there", echoing=url), others)
+            )
+        await bench.settle_all(pages)
     assert (await bench.frontier.read(reads.RunBalance())).balanced
     return asked
 
@@ -1413,9 +1419,11 @@ async def test_true_pages_that_repeat_their_addresses_raise_the_budget(bench: Be
     await bench.settle(root, Listed(), *(shop(n) for n in range(REQUESTS + 300)))
     asked = 0
     while (await advance(bench, "")).released:
-        for lease in await bench.leases(10_000):
-            asked += 1
-            await bench.settle(lease, Listed(), facts=Facts(200, content="there", echoing=lease.visit.url))
+        leases = await bench.leases(10_000)
+        asked += len(leases)
+        await bench.settle_all(
+            (one, Facts(200, content="there", echoing=one.visit.url), ()) for one in leases
+        )
     assert asked == REQUESTS + 300
 
 
@@ -1430,12 +1438,14 @@ async def test_values_that_values_lead_to_come_last(bench: Bench) -> None:
     asked = list[str]()
     while (leases := await bench.leases(10_000)) or (len(asked) < 1000 and (await advance(bench)).released):
         asked += (lease.visit.url for lease in leases if "?" in lease.visit.url)
+        pages = []
         for lease in leases:
             url = lease.visit.url
             number = int(url.rpartition("=")[2]) if "?" in url else 0
             more = [shop(n) for n in range(3 * number, 3 * number + 3)] if number >= 10_000 else []
             to = [one._replace(via=url) for one in (more if "?" in url else articles)]
-            await bench.settle(lease, Listed(), *to, facts=Facts(200, content=digest(url.encode())))
+            pages.append((lease, Facts(200, content=digest(url.encode())), to))
+        await bench.settle_all(pages)
     assert {one.url for one in articles} <= {*asked[:250]}
 
 
@@ -1453,10 +1463,12 @@ async def test_first_content_of_a_pattern_raises_no_budget(bench: Bench) -> None
     asked = 0
     while (leases := await bench.leases(10_000)) or (await advance(bench)).released:
         asked += len(leases)
+        pages = []
         for lease in leases:
             name, greeted, _ = lease.visit.url.partition("?")
             content = digest(f"{name}{greeted}".encode())
-            await bench.settle(lease, Listed(), facts=Facts(200, content=content, echoing=lease.visit.url))
+            pages.append((lease, Facts(200, content=content, echoing=lease.visit.url), ()))
+        await bench.settle_all(pages)
     assert asked == requests_for(len(names))
 
 
