@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import settings
 
@@ -123,6 +124,21 @@ def _unmeasured_children(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     if request.node.get_closest_marker("measured") is None:
         for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
             monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses of this process pass at once, and its clock is moved by them. For crawls whose tests do not poll."""
+    clock, pause, moved = time.time, anyio.sleep, 0.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal moved
+        over = time.time() + seconds
+        await pause(0)
+        moved += max(0.0, over - time.time())  # not twice where others pause at the same time
+
+    monkeypatch.setattr(anyio, "sleep", sleep)
+    monkeypatch.setattr(time, "time", lambda: clock() + moved)
 
 
 @pytest.fixture

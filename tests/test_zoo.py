@@ -43,6 +43,7 @@ DELAY = 8  # milliseconds, at most, until an answer
 
 @pytest.mark.slow
 @pytest.mark.anyio
+@pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("name", sorted(SITES.keys() - NOT_YET.keys() - ALIKE - {*ASKED}))
 async def test_a_crawl_keeps_its_promise(name: str, tmp_path: Path) -> None:
     site, limit = SITES[name], SITES[name].limit(10, 1_000)
