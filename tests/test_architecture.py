@@ -34,7 +34,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4308,
+    "parse": 4313,
     "model": 2022,
     "errors": 200,
     "settings": 1710,
@@ -44,7 +44,7 @@ BUDGETS = {
     "fetch": 4052,
     "frontier": 8874,
     "sitemap": 5023,
-    "engine": 3477,
+    "engine": 3500,
     "workers": 1450,
     "app": 6173,
     "cli": 5936,

@@ -80,10 +80,7 @@ class MissingPages:
         await self.recall()
         if self._known is None:
             before = await self.frontier.recall(MISSING, "published") or {}
-            found = {
-                site: await self._answer(soft_404.at_origin(site), starts)
-                for site in sorted(set(map(origin, starts)))
-            }
+            found = {site: await self._of_origin(site, starts) for site in sorted(set(map(origin, starts)))}
             self._known = {site: page for site, page in found.items() if page}
             places = [place for place, page in before.items() if page.is_place]
             self._known |= {
@@ -116,6 +113,21 @@ class MissingPages:
             await self.frontier.remember(ASKED_PLACES, asked)
         return await self.frontier.read_again(again)
 
+    async def _of_origin(self, site: str, starts: Sequence[Url]) -> MissingPage | None:
+        """What an origin shows; if that is an error, what it shows at addresses like those of its pages."""
+        found = await self._answer(soft_404.at_origin(site), starts)
+        linked = [url for url in await self._linked(starts) if origin(url) == site] if not found else ()
+        for form in soft_404.nonexistent_like(site, linked):
+            found = found or await self._answer(form, starts)
+        return found
+
+    async def _linked(self, starts: Sequence[Url]) -> Sequence[Url]:
+        """The links of the start pages, as they were read."""
+        ids = [await self.frontier.read(reads.NumberOf(url)) for url in starts]
+        rows = await self.frontier.read(reads.LinksOf(tuple(ids)))
+        linked = sorted({number for row in rows.values() for number in row.links if number > 0})
+        return sorted(to.url for to in (await self.frontier.read(reads.TargetsOf(linked))).values())
+
     async def _of_place(self, place: str, pages: Sequence[Url], starts: Sequence[Url]) -> MissingPage | None:
         """What a folder shows for pages that do not exist.
 
@@ -135,52 +147,63 @@ class MissingPages:
         self, urls: Sequence[Url], starts: Sequence[Url], *, place: bool = False
     ) -> MissingPage | None:
         """What pages have in common that do not exist; None if they do not, or answer with an error."""
-        asked, contents, links = list[frozenset[int]](), set[str | None](), list[frozenset[Url]]()
+        asked = list[_Page]()
         for url in urls:
-            page = await self._read(url)
-            if page is None:
+            if (page := await self._read(url)) is None:
                 return None
-            asked.append(page.blocks)
-            contents.add(page.content)
-            links.append(frozenset(page.links))
-            if soft_404.is_settled(asked):
+            asked.append(page)
+            if soft_404.is_settled([page.blocks for page in asked]):
                 break
-        if place and "?" in urls[0] and len(set(asked)) == 1:
+        blocks = [page.blocks for page in asked]
+        is_one = len(set(blocks)) == 1
+        path, mark, _ = urls[0].partition("?")
+        if mark and is_one:
             return None  # a query that shows one page for anything ends by the samples of its pattern
-        if (true := await self._true_pages(origin(urls[0]), starts)) is None:
-            return None
-        found = soft_404.missing_page(asked, *true)
-        if found and place and len(set(asked)) == 1:
-            if len(contents) > 1:
-                return MissingPage(tuple(sorted(asked[0])), found.most, is_exact=True)
-            common = sorted(frozenset.intersection(*links))[:MOST_LINKS]
-            return MissingPage((), found.most, is_exact=True, content=contents.pop(), links=tuple(common))
-        return found
+        asks_query = bool(mark) and not place
+        true = await self._true_pages(f"{path}?" if asks_query else origin(urls[0]), starts)
+        if true is None or (asks_query and any(soft_404.shared(blocks) <= page for page in true[1])):
+            return None  # also if a query shows one of its pages for anything
+        found = soft_404.missing_page(blocks, *true)
+        if not (found and place and is_one):
+            return found
+        if len({page.content for page in asked}) > 1:
+            return MissingPage(tuple(sorted(blocks[0])), found.most, is_exact=True)
+        common = sorted(frozenset.intersection(*(frozenset(page.links) for page in asked)))[:MOST_LINKS]
+        return MissingPage((), found.most, is_exact=True, content=asked[0].content, links=tuple(common))
 
     async def _true_pages(
-        self, site: str, starts: Sequence[Url]
+        self, within: str, starts: Sequence[Url]
     ) -> tuple[frozenset[int], Sequence[frozenset[int]]] | None:
-        """The blocks of the start page of an origin, and of pages to which it links."""
-        if site not in self._true:
+        """The blocks of the start page, and of pages to which it links, of an origin, or of a path with "?".
+
+        What the path shows without a query may be shown for values that do not exist, and is a true page.
+        """
+        if within not in self._true:
+            path, mark, _ = within.partition("?")
+            site = origin(Url(within))
             start = next((url for url in reversed(starts) if origin(url) == site), None)
             home = await self._read(start) if start else None
-            linked = (
-                [url for url in home.links if origin(url) == site and url not in starts and "?" not in url]
-                if home
-                else []
-            )
+            linked = [
+                url
+                for url in (home.links if home else ())
+                if url not in starts and url.startswith(within) and url.partition("?")[1] == mark
+            ]
             spread = linked[:: -(-len(linked) // SAMPLES)] if linked else ()
             others = [page.blocks for url in spread if (page := await self._read(url))]
-            self._true[site] = (home.blocks, others) if home else None
-        return self._true[site]
+            bare = await self._read(Url(path)) if mark else None
+            self._true[within] = (
+                (home.blocks | bare.blocks if bare else home.blocks, others) if home else None
+            )
+        return self._true[within]
 
     async def _read(self, url: Url) -> _Page | None:
         """A page; None if it is none, or if it may stall the parser, since it is parsed in this process.
 
-        Some sites add a slash to all addresses, also to those of pages that do not exist.
+        Some sites add a slash or a query to all addresses, also to those of pages that do not exist.
         """
         reply = await self.fetch(url)
-        if reply and (to := Url(f"{url}/")) == target_of(url, reply):
+        to = target_of(url, reply) if reply else None
+        if to and to.startswith((f"{url}?", f"{url}/")):
             url, reply = to, await self.fetch(to)
         lease, now = Lease(0, 0, Visit(url)), datetime.now(UTC)
         markup = self.judge.markup(lease, reply, now) if reply else None

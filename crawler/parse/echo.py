@@ -188,13 +188,14 @@ def _phrases(url: str, *, calendar: bool) -> list[bytes]:
     address, _, query = url.partition("?")
     _, _, host, *segments = (address.encode("utf-8", "surrogatepass") + b"///").split(b"/")
     parts = [host, *(part for segment in segments[-MOST_PHRASES:] for part in segment.split(b";"))]
-    phrases = dict.fromkeys(_in_words(address))
+    phrases = dict.fromkeys(_in_words(unquote(address.partition("://")[2].partition("/")[2])))
     phrases |= {spelt: None for part in parts for spelt in _spelt(part) if len(spelt) > 1 or spelt.isdigit()}
     for part in query.split("&")[:MOST_PHRASES] if query else ():
         name, _, value = part.encode("utf-8", "surrogatepass").partition(b"=")
         phrases |= dict.fromkeys((name.translate(_PLAIN),) if len(name) > 1 else ())
         phrases |= dict.fromkeys(filter(None, _spelt(value)))
         if b"/" in value:  # a path, as in `index.php?page=search/tea`
+            phrases |= dict.fromkeys(_in_words(unquote(part.partition("=")[2])))
             phrases |= dict.fromkeys(filter(None, _spelt(value.rstrip(b"/").rpartition(b"/")[2])))
     if calendar:
         phrases |= dict.fromkeys(_dates_near(url))
@@ -207,12 +208,16 @@ def _values(url: str) -> list[bytes]:
     return [spelt for part in parts for spelt in _spelt(part.rpartition(b"=")[2]) if spelt]
 
 
-def _in_words(address: str) -> Iterator[bytes]:
-    """The path as it is read aloud, without its numbers: two words at least, as any text has single ones."""
-    path = unquote(address.partition("://")[2].partition("/")[2])
-    words = _LETTERS.findall(path)
-    if len(words) > 1 and _DIGIT.search(path):
-        yield " ".join(words).encode("utf-8", "surrogatepass").lower()
+def _in_words(path: str) -> Iterator[bytes]:
+    """A path as it is read aloud, also without its extension, and without its numbers.
+
+    Two words at least, as any text has single ones.
+    """
+    stem, dot, extension = path.rpartition(".")
+    for read in (path, stem) if dot and len(extension) <= LONGEST_EXTENSION else (path,):
+        words = _LETTERS.findall(read) if _DIGIT.search(read) else ()
+        if len(words) > 1:
+            yield " ".join(words).encode("utf-8", "surrogatepass").lower()
 
 
 def _lists(url: str) -> Iterator[re.Pattern[bytes]]:

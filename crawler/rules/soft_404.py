@@ -6,6 +6,7 @@ is decided here; `engine.finish.duplicates` asks. Pure.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -71,6 +72,16 @@ def nonexistent_at(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
     for form in forms:
         if not is_number and one not in form and other not in form:
             yield [Url(f"{place}{name}") for name in form]
+
+
+def nonexistent_like(site: str, linked: Collection[Url]) -> Iterator[Sequence[Url]]:
+    """Nonexistent pages of an origin with the ending, and with the query, that most linked pages have."""
+    ends = Counter(_ending(urls.in_folder(url)[1]) for url in linked if "?" not in url)
+    if end := max(filter(None, ends), key=lambda end: (ends[end], end), default=""):
+        yield [Url(f"{url}{end}") for url in at_origin(site)]
+    paths = Counter(url.partition("?")[0] for url in linked if "?" in url)
+    if path := max(paths, key=lambda path: (paths[path], path), default=""):
+        yield from nonexistent_at(f"{path}?", [url for url in linked if url.startswith(f"{path}?")])
 
 
 def parameters(url: Url) -> list[tuple[str, str]]:

@@ -192,27 +192,54 @@ def words(at: int) -> str:
     return " ".join(random.Random(at).randbytes(2).hex() for at in range(at, at + 30))
 
 
-@pytest.mark.parametrize(("processes", "end"), [(1, ""), (2, ""), (1, "/")])
+@pytest.mark.parametrize(
+    ("processes", "form"), [(1, "/{}"), (2, "/{}"), (1, "/{}/"), (1, "/{}.html"), (1, "/?page={}")]
+)
 async def test_errors_that_differ_are_neither_listed_nor_followed(
-    tmp_path: Path, processes: int, end: str
+    tmp_path: Path, processes: int, form: str
 ) -> None:
-    """Also where all addresses get a slash, those of nothing, too."""
-    names = [f"/page{number}{end}" for number in range(40)]
-    dead = [f"/{folder}/gone-{number}{end}" for folder in ("old", "new/2024") for number in range(30)]
+    """Also where all addresses get a slash, those of nothing, too, or where no others than like its pages answer."""
+    names = [form.format(f"page{number}") for number in range(40)]
+    dead = [form.format(f"{folder}/gone-{at}") for folder in ("old", "new/2024") for at in range(30)]
 
-    def page(path: str, _: dict[str, str]) -> CannedResponse:
-        number = int(path[5:].rstrip("/"))
-        return html(f"You may like this: {words(number)}", "/", *dead[:: number % 7 + 1])
+    def page(path: str, query: dict[str, str]) -> CannedResponse:
+        asked = f"/?page={query['page']}" if "page" in query else path
+        if asked == "/":
+            return start(*names)(path, query)
+        if asked in names:
+            number = names.index(asked)
+            return html(f"You may like this: {words(number)}", "/", *dead[:: number % 7 + 1])
+        if form.endswith("/") and not path.endswith("/"):
+            return moved(f"{path}/")(path, query)
+        return sorry(asked, query) if form.startswith("/?") or asked.endswith(form[3:]) else Site.answer(404)
 
-    def other(path: str, query: dict[str, str]) -> CannedResponse:
-        return sorry(path, query) if path.endswith(end) else moved(f"{path}{end}")(path, query)
-
-    with served({"/": start(*names), **dict.fromkeys(names, page), "*": other}) as (_, origin):
+    with served({"*": page}) as (_, origin):
         first = await crawl(origin, tmp_path, processes=processes)
         second = await crawl(origin, tmp_path, processes=processes)
     assert sorted(first.listed) == sorted(["/", *names])
     assert first.outcomes["unlisted:soft-404"] == len(dead)
     assert (second.listed, second.outcomes) == (first.listed, first.outcomes)
+
+
+@pytest.mark.parametrize(
+    ("bare", "count"), [("default", 2), ("default", 12), ("redirect", 2), ("redirect", 12), ("error", 2)]
+)
+async def test_what_queries_show_by_default_is_listed(tmp_path: Path, bare: str, count: int) -> None:
+    """A manual in several editions: for an unknown one it shows its newest, with a line by chance."""
+    names = [f"/manual?edition={chr(97 + at)}-e" for at in range(count)]
+
+    def manual(path: str, query: dict[str, str]) -> CannedResponse:
+        if not query and bare != "default":
+            return moved(names[-1])(path, query) if bare == "redirect" else Site.answer(404)
+        asked = f"{path}?edition={query.get('edition')}"
+        at = names.index(asked) if asked in names else count - 1
+        tip = words(random.Random(asked).randrange(9_000, 9_900))
+        said = f"<title>Manual</title><main><p>{words(100 * at)}</p><p>Tip of the day: {tip}</p></main>"
+        return Site.answer(200, said.encode())
+
+    with served({"/": start(*names), "/manual": manual}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert [name for name in names if name not in result.listed] == []
 
 
 @pytest.mark.parametrize("form", ["/search/{}", "/search/{}/", "/search/{}.html", "/search?q={}"])
