@@ -40,7 +40,7 @@ BUDGETS = {
     "settings": 1710,
     "ports": 1056,
     "rules": 4474,
-    "report": 4110,
+    "report": 4116,
     "fetch": 4052,
     "frontier": 8874,
     "sitemap": 5023,

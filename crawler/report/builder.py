@@ -172,6 +172,7 @@ class ReportBuilder:
             overview.lastmod(),
             dict(sorted(overview.clicks.items())),
             overview.unreachable,
+            overview.elsewhere,
             overview.folders(),
             dict(sorted(overview.statuses.items())),
             overview.slowest,

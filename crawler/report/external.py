@@ -30,11 +30,12 @@ def external_words(facts: Mapping[str, Any] | None) -> str:
     answered = facts[OK]
     parts = [f"{answered:,} {'answers' if answered == 1 else 'answer'}"]
     parts += [f"{facts[kind]:,} {kind}" for kind in (BROKEN, UNKNOWN)]
-    parts += [f"{facts['unasked']:,} not checked yet"] if facts["unasked"] else []
+    left, because = facts["left"], facts["because"] or ""
+    if facts["unasked"] and (not facts["finished"] or facts["unasked"] != left):
+        parts.append(f"{facts['unasked']:,} not checked yet")
     words = f"{sites}: {', '.join(parts)}"
     if not facts["finished"]:
         return f"{words}; the check was interrupted, and the next run continues it"
-    left, because = facts["left"], facts["because"] or ""
     return f"{words}; {left:,} left to the next run ({because})" if left else words
 
 

@@ -113,6 +113,7 @@ class Overview:
     site: str  # origin
     clicks: Counter[int] = field(default_factory=Counter)  # to listed pages
     unreachable: int = 0  # listed pages to which no links lead
+    elsewhere: int = 0  # URLs on other sites
     statuses: Counter[int] = field(default_factory=Counter)
     # Of the dates of listed pages; "none" without a date.
     sources: Counter[str] = field(default_factory=Counter)
@@ -124,14 +125,16 @@ class Overview:
 
     def add_page(self, page: PageRow) -> None:
         """Count a page."""
-        if page.run != self.run or page.outcome == OFF_SITE:
+        if page.run != self.run:
+            return
+        # Of links with nofollow, nobody asked whether another host belongs to the site.
+        if page.outcome == OFF_SITE or (page.outcome == UNFOLLOWED and origin(page.url) != self.site):
+            self.elsewhere += 1
             return
         listed, kind = is_listed(page.outcome), kind_of(page.outcome)
-        # Of links with nofollow, nobody asked whether another host belongs to the site.
-        if page.outcome != UNFOLLOWED or origin(page.url) == self.site:
-            names = folders_of(page.url, self.site)
-            for counts, name in zip((self._first, self._second), names, strict=True):
-                counts.add(name, listed=listed, failed=kind in FAILED)
+        names = folders_of(page.url, self.site)
+        for counts, name in zip((self._first, self._second), names, strict=True):
+            counts.add(name, listed=listed, failed=kind in FAILED)
         if kind is UrlKind.OPEN:
             return
         if page.status is not None:

@@ -146,6 +146,7 @@ class SiteReport(Struct, frozen=True):
     lastmod: Mapping[str, Mapping[str, int]]
     clicks: Mapping[int, int]  # from the start URLs, to listed pages
     unreachable: int  # listed pages to which no links lead
+    elsewhere: int  # URLs on other sites
     folders: Sequence[Folder]
     statuses: Mapping[int, int]
     slowest: Extremes | None

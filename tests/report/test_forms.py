@@ -127,13 +127,28 @@ def test_text_and_markdown_escape_invisible_characters(form: ModuleType, report:
     assert "s3cr3t" not in text
 
 
+def test_links_with_nofollow_to_other_sites_are_elsewhere() -> None:
+    """Comments of a blog link to thousands: they are no pages of the site that are not listed."""
+    state = MadeState()
+    state.page("/", links=["/in"], nofollow=[f"{AWAY}/{number}" for number in range(40)], seed=START)
+    for number in range(40):
+        state.page(f"{AWAY}/{number}", "unlisted:nofollow", status=None)
+    state.page("/in", "unlisted:nofollow", status=None)
+    state.page(f"{AWAY}/off", "unlisted:offsite", status=None)
+    report = state.report()
+    assert "1 listed · 1 unlisted · 41 on other sites" in as_text.rendered(report)
+    html = as_html.rendered(report)
+    assert "Not listed: 1<" in html
+    assert "1 listed of 2 known URLs of the site" in html
+    assert "the bar leaves out the 41 on other sites" in html
+
+
 def test_text_answers_common_questions() -> None:
     text = as_text.rendered(planted().report())
     assert text.startswith(f"{SITE}/  run 3, 2026-11-18 11:06 UTC, complete\n")
-    assert "15 listed · 6 unlisted · 3 moved · 7 failed · sitemap +1 -6 ~2" in text
+    assert "15 listed · 4 unlisted · 3 moved · 7 failed · 2 on other sites · sitemap +1 -6 ~2" in text
     assert (
-        "4 URLs on other sites: 1 answers, 1 broken, 0 unknown, 2 not checked yet; 2 left to the next run (max-external)"
-        in text
+        "4 URLs on other sites: 1 answers, 1 broken, 0 unknown; 2 left to the next run (max-external)" in text
     )
     assert "error    broken-link        2 URLs (1 new), 18 links on 15 pages\n" in text
     assert "  404  /legal.html  linked from 15 pages, nearly all: the template\n" in text

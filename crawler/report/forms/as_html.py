@@ -38,7 +38,6 @@ from crawler.report.forms.as_text import UNFINISHED, difference, external, measu
 from crawler.report.overview import ELSEWHERE, Folder
 from crawler.report.printable import printable
 from crawler.report.report import SiteReport
-from crawler.report.url_kind import OFF_SITE
 
 LARGEST: Final = 2_000_000  # bytes of the file
 FEWER: Final = (100, 40, 15, 5, 1)  # rows per table, tried in turn until the file is small enough
@@ -260,7 +259,7 @@ def _state(run: RunRow) -> str:
 def _balance(report: SiteReport) -> list[svg.ChartPart]:
     balance = report.known.balance
     counts = {kind: report.known.run.counted(kind) or 0 for kind, _ in KINDS}
-    counts["unlisted"] -= balance.outcomes.get(OFF_SITE, 0)
+    counts["unlisted"] -= report.elsewhere
     parts = [svg.ChartPart(words, counts[kind], f"k-{kind}") for kind, words in KINDS]
     return [part for part in (*parts, svg.ChartPart("Open", balance.open, "k-open")) if part.value]
 

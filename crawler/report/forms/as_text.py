@@ -90,7 +90,8 @@ def balance(report: SiteReport) -> list[str]:
     counts, changes = report.known.balance, report.changes
     sums = {"listed": counts.listed}
     sums |= {kind: report.known.run.counted(kind) or 0 for kind in ("unlisted", "moved", "failed")}
-    sums["open"] = counts.open
+    sums["unlisted"] -= report.elsewhere
+    sums |= {"on other sites": report.elsewhere, "open": counts.open}
     words = [f"{count:,} {kind}" for kind, count in sums.items() if count or kind == "listed"]
     if changes.since is not None:
         words.append(f"sitemap {difference(report)}")
