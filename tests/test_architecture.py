@@ -35,18 +35,18 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4313,
-    "model": 2022,
+    "model": 2023,
     "errors": 200,
     "settings": 1710,
     "ports": 1056,
     "rules": 4474,
-    "report": 4116,
+    "report": 4128,
     "fetch": 4052,
     "frontier": 8874,
     "sitemap": 5023,
     "engine": 3500,
     "workers": 1450,
-    "app": 6173,
+    "app": 6226,
     "cli": 5936,
     "testing": 60,
 }

@@ -1,10 +1,11 @@
-"""The findings about files that do not answer: one item a file, with the pages that load it.
+"""The findings about files that do not answer or are disallowed: an item a file, with the pages that load it.
 
-Which these are is noted by `file_check`; the pages are those of the newest run. Memory grows with the broken
-files, not with the pages, but for `pages_with`, whose caller bounds what it asks for, and `all_pages_with`.
+Which these are is noted by `file_check`; the pages are those of the newest run. Memory grows with these
+files, and by a byte for each page; in `pages_with` with the pages, but its caller bounds what it asks for.
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,7 +13,7 @@ from typing import Final
 from crawler.app.features.feature import readings
 from crawler.model.external import Answer, BrokenFile, says
 from crawler.ports import Reads, reads
-from crawler.report.catalogue import FILES, Code
+from crawler.report.catalogue import BROKEN_FILES, FILES, Code
 from crawler.report.findings import FEWEST, SITE_WIDE
 from crawler.report.inbound_links import FIRST
 from crawler.report.report import Finding, Item, Said
@@ -29,30 +30,61 @@ class _Uses:
     first: list[str] = field(default_factory=list)
 
 
+@dataclass(eq=False, slots=True)
+class _Found:
+    """What makes one finding."""
+
+    items: list[Item] = field(default_factory=list)
+    pages: bytearray = field(default_factory=bytearray)  # 1 for each page that loads one of them, by its id
+    worst: list[tuple[int, str]] = field(default_factory=list)  # how many a page loads, negative
+
+    def add(self, number: int, url: str, count: int) -> None:
+        """Add a page that loads that many of them."""
+        self.pages.extend(bytes(max(0, number + 1 - len(self.pages))))
+        self.pages[number] = 1
+        if count > 1:
+            self.worst = sorted([*self.worst, (-count, url)])[:WORST]
+
+    def finding(self, code: Code) -> Finding:
+        """The finding, its items with most uses first."""
+        items = sorted(self.items, key=lambda item: (-item.links, item.url))
+        links, new = sum(item.links for item in items), sum(item.new for item in items)
+        worst = [(url, -count) for count, url in self.worst]
+        return Finding(code, len(items), new, links, sum(self.pages), items, worst)
+
+
+def _code(kind: str, file: BrokenFile) -> Code:
+    return Code.BLOCKED_FILE if file.line else BROKEN_FILES[kind]
+
+
 async def broken_files(rows: Reads, run: int) -> Sequence[Finding]:
     """The findings, with all items. `run`: the number of the newest one."""
-    known = await rows.read(reads.BrokenFiles())
-    found = [await _finding(rows, code, known.get(kind, {}), run) for code, kind in FILES.items()]
-    return [one for one in found if one.count]
+    known, found = await rows.read(reads.BrokenFiles()), {code: _Found() for code in FILES}
+    for kind in BROKEN_FILES:
+        await _add(rows, kind, known.get(kind, {}), run, found)
+    return [found[code].finding(code) for code in Code if code in found and found[code].items]
 
 
-async def _finding(rows: Reads, code: Code, known: Mapping[str, BrokenFile], run: int) -> Finding:
-    uses, worst, every, pages = {url: _Uses() for url in known}, list[tuple[int, str]](), 0, 0
-    if not known:
-        return Finding(code, 0)
-    async for page in readings(rows, FILES[code]):
-        broken = [url for _, url in page.read if url in uses]
-        every, pages = every + 1, pages + bool(broken)
-        for url in broken:
+async def _add(
+    rows: Reads, kind: str, files: Mapping[str, BrokenFile], run: int, found: Mapping[Code, _Found]
+) -> None:
+    """Add the files of a kind, and the pages that load them."""
+    uses, every = {url: _Uses() for url in files}, 0
+    if not files:
+        return
+    async for page in readings(rows, kind):
+        every += 1
+        here = [url for _, url in page.read if url in uses]
+        for url in here:
             uses[url].count += 1
             if len(uses[url].first) < FIRST:
                 uses[url].first.append(page.url)
-        if len(broken) > 1:
-            worst = sorted([*worst, (-len(broken), page.url)])[:WORST]
-    found = sorted((-one.count, url) for url, one in uses.items() if one.count)
-    items = [_item(url, known[url], uses[url], every, is_new=known[url].since == run) for _, url in found]
-    links, new = sum(item.links for item in items), sum(item.new for item in items)
-    return Finding(code, len(items), new, links, pages, items, [(url, -count) for count, url in worst])
+        for code, count in Counter(_code(kind, files[url]) for url in here).items():
+            found[code].add(page.id, page.url, count)
+    for name, one in uses.items():
+        if one.count:
+            item = _item(name, files[name], one, every, is_new=files[name].since == run)
+            found[_code(kind, files[name])].items.append(item)
 
 
 def _item(url: str, file: BrokenFile, uses: _Uses, every: int, *, is_new: bool) -> Item:
@@ -61,7 +93,7 @@ def _item(url: str, file: BrokenFile, uses: _Uses, every: int, *, is_new: bool) 
     return Item(
         url,
         file.status,
-        "" if file.code == NOT_FOUND else says(file.code),
+        file.line or ("" if file.code == NOT_FOUND else says(file.code)),
         uses.count,
         uses.first,
         is_new,
@@ -75,8 +107,10 @@ def _item(url: str, file: BrokenFile, uses: _Uses, every: int, *, is_new: bool) 
 async def pages_with(rows: Reads, code: Code, urls: Collection[str]) -> "Mapping[str, array[int]]":
     """The pages that load each of these files, by id."""
     found = {url: array("I") for url in urls}
-    if found:
-        async for page in readings(rows, FILES[code]):
+    for kind, broken in BROKEN_FILES.items():
+        if not found or code not in {broken, Code.BLOCKED_FILE}:
+            continue
+        async for page in readings(rows, kind):
             for _, url in page.read:
                 if url in found:
                     found[url].append(page.id)
@@ -84,13 +118,12 @@ async def pages_with(rows: Reads, code: Code, urls: Collection[str]) -> "Mapping
 
 
 async def all_pages_with(rows: Reads, codes: Collection[Code]) -> bytearray:
-    """Whether a page loads a broken file of one of these codes, by its id; shorter if the last do not."""
-    loading, known = bytearray(), await rows.read(reads.BrokenFiles())
-    for code in FILES.keys() & codes:
-        if not (broken := known.get(FILES[code], {})):
+    """Whether a page loads a file of one of these codes, by its id; shorter if the last do not."""
+    found = _Found()
+    for kind, files in (await rows.read(reads.BrokenFiles())).items():
+        if not (chosen := {url for url, file in files.items() if _code(kind, file) in codes}):
             continue
-        async for page in readings(rows, FILES[code]):
-            if any(url in broken for _, url in page.read):
-                loading.extend(bytes(max(0, page.id + 1 - len(loading))))
-                loading[page.id] = 1
-    return loading
+        async for page in readings(rows, kind):
+            if any(url in chosen for _, url in page.read):
+                found.add(page.id, page.url, 1)
+    return found.pages

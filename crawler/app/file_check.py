@@ -2,7 +2,8 @@
 
 Those on hosts of the site are asked as its pages are: by robots.txt, at the pace of the crawl; all others as
 links to other sites (`external`). By HEAD, and by GET where that may not tell. What is broken is noted, for
-the report and the next sitemap; of files that were not asked, what was known stays.
+the report and the next sitemap, and what robots.txt of the site disallows; of files that were not asked, what
+was known stays.
 """
 
 import logging
@@ -20,8 +21,9 @@ from crawler.app.features import checked
 from crawler.app.features.feature import readings
 from crawler.app.report import note_left_out
 from crawler.engine.robots import Access
-from crawler.model.external import BROKEN, BrokenFile, CheckedLink, DueLink, kind_of
+from crawler.model.external import BROKEN, Answer, BrokenFile, CheckedLink, DueLink, kind_of
 from crawler.model.note import BROKEN_FILES
+from crawler.model.reasons import Why
 from crawler.model.reply import Reply, Response
 from crawler.parse import url as urls
 from crawler.parse.url import Url, origin
@@ -33,6 +35,8 @@ from crawler.settings.sections import Settings
 log = logging.getLogger("crawler.files")
 
 MOST_NOTED: Final = 10_000  # broken files of a kind
+LONGEST_LINE: Final = 500  # characters of a line of robots.txt
+DISALLOWED: Final = Answer.ROBOTS.value
 LAST: Final = 1 << 64  # beyond any hash
 SILENCES: Final = frozenset(ANSWER_BY_CAUSE[cause].value for cause in UNREACHED)
 SILENT: Final = 3  # files in a row without a response, after which hosts of the site are asked no more
@@ -57,7 +61,8 @@ async def check_files(
     if not (kinds := checked(settings)):
         return
     limits, hosts = settings.external, {host.origin for host in await frontier.read(reads.BusiestHosts())}
-    check, choice = _Check(run, await frontier.read(reads.BrokenFiles())), _Choice(run, limits.max_external)
+    check = _Check(run, await frontier.read(reads.BrokenFiles()), hosts)
+    choice = _Choice(run, limits.max_external)
     for kind in kinds:
         async for page in readings(frontier, kind):
             for _, url in page.read:
@@ -72,8 +77,8 @@ async def check_files(
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(checking.ask, others)
-            async for file, code, status in _answers(own, access, hosts, settings.http.max_redirects):
-                check.note(file, code, status)
+            async for file, found in _answers(own, access, hosts, settings.http.max_redirects):
+                check.note(file, found)
     await frontier.remember(BROKEN_FILES, check.noted(kinds))
     because = "no answer" if len(own) + len(others) == len(files) else "max-external-hosts"
     because = because if choice.has_all else "max-external"
@@ -87,8 +92,11 @@ async def check_files(
 class _Check:
     """What is known of files, of earlier runs and of this one."""
 
-    def __init__(self, run: int, known: Mapping[str, Mapping[str, BrokenFile]]) -> None:
-        self._run, self._known = run, known
+    def __init__(
+        self, run: int, known: Mapping[str, Mapping[str, BrokenFile]], hosts: Collection[str]
+    ) -> None:
+        """`hosts`: the origins of the site."""
+        self._run, self._known, self._hosts = run, known, hosts
         self._broken = defaultdict[str, dict[str, BrokenFile]](dict)
         self.files: Sequence[_File] = ()
         self.asked = set[_File]()
@@ -103,17 +111,26 @@ class _Check:
     async def store(self, answers: Sequence[CheckedLink]) -> None:
         """Note the answers of other sites."""
         for one in answers:
-            self.note(self.files[one.id], one.code, one.status)
+            file = self.files[one.id]
+            line = one.detail[:LONGEST_LINE] if one.code == DISALLOWED and self._is_ours(file.url) else ""
+            self.note(file, BrokenFile(one.code, one.status, line=line))
 
-    def note(self, file: _File, code: str, status: int | None) -> None:
+    def _is_ours(self, url: Url) -> bool:
+        """Whether a host has the domain of the site: nobody here can change robots.txt of others."""
+        return urls.registrable(urls.host(url)) in {
+            urls.registrable(urls.host(Url(at))) for at in self._hosts
+        }
+
+    def note(self, file: _File, found: BrokenFile) -> None:
         """Note an answer. In the first run that asks for files of a kind, none of them is newly broken."""
         self.asked.add(file)
         kind, url = file
         self._broken[kind].pop(url, None)
-        if kind_of(code) == BROKEN:
-            since = self._run if kind in self._known else 0
-            before = self._known.get(kind, {}).get(url, BrokenFile(code, since=since))
-            self._broken[kind][url] = before._replace(code=code, status=status)
+        if kind_of(found.code) == BROKEN or found.line:
+            before = self._known.get(kind, {}).get(url)
+            if before is None or bool(before.line) != bool(found.line):
+                before = BrokenFile("", since=self._run if kind in self._known else 0)
+            self._broken[kind][url] = before._replace(code=found.code, status=found.status, line=found.line)
 
     def noted(self, kinds: Collection[str]) -> Mapping[str, Mapping[str, BrokenFile]]:
         """The first of the broken ones; of other kinds, what was known."""
@@ -167,29 +184,32 @@ class _Choice:
 
 async def _answers(
     files: Sequence[_File], access: Access, hosts: Collection[str], hops: int
-) -> AsyncIterator[tuple[_File, str, int | None]]:
+) -> AsyncIterator[tuple[_File, BrokenFile]]:
     """The answers for files on hosts of the site, while these answer."""
     silent = 0
     for file in files:
-        code, status = await _answer(file.url, access, hosts, hops)
-        silent = silent + 1 if code in SILENCES else 0
+        found = await _answer(file.url, access, hosts, hops)
+        silent = silent + 1 if found.code in SILENCES else 0
         if silent >= SILENT:
             return
         if not silent:  # else it says nothing about the file
-            yield file, code, status
+            yield file, found
 
 
-async def _answer(url: Url, access: Access, hosts: Collection[str], hops: int) -> tuple[str, int | None]:
-    """The code of the answer for a file on a host of the site, empty if it may not be asked for; and the
-    status.
-    """
+async def _answer(url: Url, access: Access, hosts: Collection[str], hops: int) -> BrokenFile:
+    """The answer for a file on a host of the site; without a code if it may not be asked for."""
     redirects, reply = Redirects(url, hops=hops), None
     while reply is None or redirects.follow(reply):
-        if origin(redirects.url) not in hosts or not (await access.permit(redirects.url)).allowed:
-            return "", None
+        if origin(redirects.url) not in hosts:
+            return BrokenFile("")
+        permit = await access.permit(redirects.url)
+        if permit.why is Why.ROBOTS:
+            return BrokenFile(DISALLOWED, line=permit.line[:LONGEST_LINE])
+        if not permit.allowed:
+            return BrokenFile("")
         reply = await _reply(redirects.url, access)
     code = answer_of(reply, redirects, sets_cookie=False).value
-    return str(code), reply.status if isinstance(reply, Response) else None
+    return BrokenFile(code, reply.status if isinstance(reply, Response) else None)
 
 
 async def _reply(url: Url, access: Access) -> Reply:

@@ -50,7 +50,7 @@ class FileTexts(NamedTuple):
         """The pages to read by their number, and the broken files of each."""
         due = defaultdict[int, list[Url]](list)
         for kind, files in broken.items():
-            unknown = {url for url, one in files.items() if one.text is None}
+            unknown = {url for url, one in files.items() if one.text is None and not one.line}
             if not unknown:
                 continue
             async for page in readings(self.frontier, kind):

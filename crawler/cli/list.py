@@ -194,7 +194,7 @@ def _check_codes(what: str, codes: Collection[Code], known: Known) -> None:
     for code in codes:
         why = WITHOUT_PAGES.get(code, "")
         if code in FILES and what == "links":
-            why = f"is about {FILES[code]}: see list pages for the pages that load them, and list findings"
+            why = "is about files: see list pages for the pages that load them, and list findings"
         if code is Code.NEEDS_SCRIPTS and known.shell:
             why = "is about addresses with the same bytes, as nothing was rendered: see list findings"
         if why:
@@ -220,7 +220,7 @@ async def _pages(rows: Reads, known: Known, only: Filter, *, counted: bool) -> A
         async for edges in reports.each(rows.stream(reads.Edges())):
             links.add(edges)
         clicks = await _clicks(rows, run.number)
-    found = await reports.findings_of(rows, known) if only.codes - FILES.keys() else None
+    found = await reports.findings_of(rows, known) if only.codes - FILES else None
     loading = await all_pages_with(rows, only.codes)
     async for page in reports.each(rows.stream(reads.Pages())):
         loads = page.id < len(loading) and loading[page.id]

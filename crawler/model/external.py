@@ -96,13 +96,14 @@ def external_of(values: Sequence[Any]) -> ExternalRow | None:
 
 
 class BrokenFile(NamedTuple):
-    """An image, script or style sheet that does not answer."""
+    """An image, script or style sheet that does not answer, or that robots.txt of the site disallows."""
 
     code: str  # of an `Answer`
     status: int | None = None  # of the last response
     since: int = 0  # the run in which that was found; 0: in the first that asked for its kind
     text: str | None = None  # what stands for it on the first page that shows it; None: that was not read
     place: str = ""  # `parse.anchors.Place`
+    line: str = ""  # of robots.txt that disallows it
 
 
 class ExternalCheck(NamedTuple):

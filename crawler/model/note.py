@@ -92,8 +92,8 @@ EXTERNAL: Final = Note[ExternalCheck | None]("external", ExternalCheck | None, N
 BROKEN_FILES: Final = Note[Mapping[str, Mapping[str, BrokenFile]]](
     "broken files", dict[str, dict[str, BrokenFile]], {}
 )
-"""`images`, `scripts` and `styles` of listed pages that do not answer, by URL; without a kind that no run has
-asked for."""
+"""`images`, `scripts` and `styles` of listed pages that do not answer or are disallowed, by URL; without a
+kind that no run has asked for."""
 
 LEFT_OUT: Final = Note[Mapping[str, tuple[int, str]]]("left out", dict[str, tuple[int, str]], {})
 """What was not done after the publication: how many `images` or `pages` were not asked, and why."""

@@ -24,7 +24,7 @@ FEWEST: Final = 3  # and at least so many of its URLs, is an action of its own,
 COMMON: Final = 10  # or a link on so many pages
 NEARLY_ALL: Final = 0.8  # of a finding: what is left needs no action of its own
 SEVERITIES: Final = tuple(Severity)
-PLACED: Final = LINK_CODES | FILES.keys()
+PLACED: Final = LINK_CODES | (FILES - {Code.BLOCKED_FILE})
 """Findings whose URLs have a place on pages, where they are mended."""
 _SENTENCE: Final = late(r"(?<=\.) (?=[A-Z])")
 _INDEX: Final = late(r"/(?:index|default)\.[^/?]*\Z")

@@ -104,6 +104,10 @@ ADVICE: Final[Mapping[Code, str]] = {
     Code.BROKEN_STYLE: (
         "Correct the address of the style sheet in the page, or put the file back where it was."
     ),
+    Code.BLOCKED_FILE: (
+        "Allow these files in robots.txt; the line stands beside each. A search engine may see an empty page "
+        "without a script, and takes no disallowed image into its image search."
+    ),
     Code.TRAP: (
         "Disallow the pattern in robots.txt, or mark its links with nofollow: search engines run into it "
         "as well. If its pages are wanted, --allow-trap crawls them."

@@ -145,6 +145,11 @@ class Code(Enum):
         "broken-style", Severity.WARNING, "Broken style sheets",
         "Pages look wrong without these style sheets, also to search engines.",
     )  # fmt: skip
+    BLOCKED_FILE = (
+        "blocked-file", Severity.WARNING, "Files that robots.txt disallows",
+        "Pages load these files, and robots.txt disallows them: search engines that obey such a line see "
+        "pages without them.",
+    )  # fmt: skip
     TRAP = (
         "trap", Severity.WARNING, "Crawler traps",
         "The site generates endless URLs of these patterns; the crawl skipped them.",
@@ -195,14 +200,17 @@ NOUNS: Final = {
     Code.BROKEN_IMAGE: "image",
     Code.BROKEN_SCRIPT: "script",
     Code.BROKEN_STYLE: "style sheet",
+    Code.BLOCKED_FILE: "file",
 }
 """What the items of a code are, if not URLs that have the fault themselves."""
-FILES: Final = {
-    Code.BROKEN_IMAGE: "images",
-    Code.BROKEN_SCRIPT: "scripts",
-    Code.BROKEN_STYLE: "styles",
+BROKEN_FILES: Final = {
+    "images": Code.BROKEN_IMAGE,
+    "scripts": Code.BROKEN_SCRIPT,
+    "styles": Code.BROKEN_STYLE,
 }
-"""Codes whose items are files that pages load, with the kind of these."""
+"""By the kind of files that pages load: the code of those that do not answer."""
+FILES: Final = frozenset({*BROKEN_FILES.values(), Code.BLOCKED_FILE})
+"""Codes whose items are such files."""
 GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 """Codes whose items are groups of pages."""
 LEADING: Final = frozenset({Code.REDIRECT_CHAIN, Code.REDIRECT_LINKED, Code.NOINDEX_CANONICAL})

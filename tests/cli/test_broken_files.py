@@ -1,5 +1,6 @@
 """Scripts and style sheets that do not answer (`--check-files`): asked for as images are, and findings."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from tests.cli.conftest import Run
 from tests.cli.test_broken_images import left_out
 from tests.cli.test_external import FINE, GONE, Web, methods, names, web  # noqa: F401 - fixtures
 from tests.postgres import new_state
-from tests.server import http
+from tests.server import http, moved
 
 ALL = "--check-files=images,scripts,styles"
 ROBOTS = http("User-agent: *\nDisallow: /private/\n", Content_Type="text/plain")
@@ -117,6 +118,56 @@ def test_limits_hold_for_all_files_together(web: Web) -> None:  # noqa: F811
         "scripts": (3, "max-external-time"), "styles": (3, "max-external-time"),
     }  # fmt: skip
     assert len(faulty(web)) == 4, "as known before"
+
+
+def blocked(web: Web) -> dict[str, tuple[str, ...]]:  # noqa: F811
+    """The findings about disallowed files: detail, uses, and whether they are new."""
+    return {
+        row["url"].rpartition("/")[2]: tuple(row[name] for name in ("detail", "links", "new"))
+        for row in web.rows("findings", "--only", "blocked-file")
+    }
+
+
+def test_files_that_robots_txt_disallows_are_a_finding(web: Web) -> None:  # noqa: F811
+    """Of hosts of the site; others are not to be changed by whoever reads the report."""
+    web.home.put("/robots.txt", ROBOTS)
+    web.good.put("/robots.txt", ROBOTS)
+    loads(web, "/private/a.js", "/private/a.css", "good:/private/their.js", "/moved.js", "/fine.js")
+    loads(web, "/private/a.js", path="/b")
+    web.home.put("/moved.js", moved("/private/there.js"))
+    web.home.put("/fine.js", FINE)
+    assert web.crawl(ALL, "--report=r.csv", "--report=r.html", "--fail-on=new:warning")[0] == 0
+    line = "line 2: Disallow: /private/"
+    assert blocked(web) == {
+        "a.js": (line, "2", "false"), "a.css": (line, "1", "false"), "moved.js": (line, "1", "false"),
+    }  # fmt: skip
+    assert not [asked for asked in methods(web.home) if "private" in asked]
+    assert [row["url"] for row in web.rows("pages", "--only", "blocked-file")] == [
+        web.url("home:/"),
+        web.url("home:/b"),
+    ]
+    assert "blocked-file" in Path("r.html").read_text()
+    with Path("r.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["code"] == "blocked-file"]
+    assert len(rows) == 4, "one for each file and page"
+
+    web.home.put("/moved.js", moved("/gone.js"))
+    loads(web, "/private/a.js", "/private/new.js", "/moved.js", path="/b")
+    assert web.crawl(ALL, "--fail-on=new:blocked-file")[0] == 8
+    assert {name: new for name, (_, _, new) in blocked(web).items()} == {
+        "a.js": "false", "a.css": "false", "new.js": "true",
+    }  # fmt: skip
+    assert faulty(web)["home:/moved.js"]["new"] == "true", "it was not known to be broken"
+    assert web.crawl(ALL, "--fail-on=new:warning")[0] == 0
+    assert web.crawl("--check-files=styles")[0] == 0
+    assert blocked(web).keys() == {"a.css"}
+
+
+def test_disallowed_files_on_a_subdomain_are_those_of_the_site(web: Web) -> None:  # noqa: F811
+    web.cdn.put("/robots.txt", ROBOTS)
+    loads(web, f"http://cdn.home.example:{web.port}/private/a.js")
+    assert web.crawl(ALL)[0] == 0
+    assert blocked(web) == {"a.js": ("line 2: Disallow: /private/", "1", "false")}
 
 
 @pytest.mark.parametrize("moment", ["before commit of remember", "after commit of remember"])

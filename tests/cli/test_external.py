@@ -34,6 +34,7 @@ HOSTS = {
     "bad.example": "127.0.70.2",
     "other.example": "127.0.70.3",
     "private.example": "10.99.99.99",
+    "cdn.home.example": "127.0.70.4",
 }
 QUICK = (
     "--rate", "0", "--retries", "0", "--state", "s.db", "--check-external",
@@ -48,6 +49,7 @@ class Web:
         self.home, self.good, self.bad, self.other = (
             Origin(name, address) for name, address in list(HOSTS.items())[:4]
         )
+        self.cdn = Origin("cdn.home.example", HOSTS["cdn.home.example"])
         self.port = 0
         self._run = run
 
@@ -91,7 +93,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
 def web(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     monkeypatch.setattr("crawler.engine.external.DELAY", 0.0)
     web = Web(run)
-    with serving(web.home, web.good, web.bad, web.other):
+    with serving(web.home, web.good, web.bad, web.other, web.cdn):
         web.port = web.home.port
         yield web
 

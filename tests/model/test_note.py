@@ -60,8 +60,13 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.STATED_SINCE, f'{{"{A}":[3,1]}}', {A: (3, 1)}),
     (
         note.BROKEN_FILES,
-        f'{{"images":{{"{A}/a.png":["broken:not-found",404,2,"a","main"]}}}}',
+        f'{{"images":{{"{A}/a.png":["broken:not-found",404,2,"a","main",""]}}}}',
         {"images": {f"{A}/a.png": BrokenFile("broken:not-found", 404, 2, "a", "main")}},
+    ),
+    (
+        note.BROKEN_FILES,
+        f'{{"scripts":{{"{A}/a.js":["unknown:robots",null,2,null,"","Disallow: /a"]}}}}',
+        {"scripts": {f"{A}/a.js": BrokenFile("unknown:robots", since=2, line="Disallow: /a")}},
     ),
     (note.LEFT_OUT, '{"images":[7,"no answer"]}', {"images": (7, "no answer")}),
     (

@@ -199,6 +199,7 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
             Code.BROKEN_SCRIPT, 1, 1, 9, 9, [Item(f"{SITE}/shop.js", 404, "", 9, [f"{SITE}/"], new=run > 1)]
         ),
         Finding(Code.BROKEN_STYLE, 1, 0, 1, 1, [Item(f"{AWAY}/a.css", None, "timed out", 1, [f"{SITE}/"])]),
+        Finding(Code.BLOCKED_FILE, 1, 0, 1, 1, [Item(f"{SITE}/p.js", None, "Disallow: /p", 1, [f"{SITE}/"])]),
     ]
     twins: dict[str, Any] = {"title": "The same", "content": "same text", "was": "listed", "depth": 2}
     state.page("/twin-1", links=[*common, "/twin-2"], **twins)

@@ -50,6 +50,7 @@ GOLDEN = {
     "broken-image": ["/ship.jpg 1"],
     "broken-script": ["/shop.js new 9"],
     "broken-style": [f"{AWAY}/a.css 1"],
+    "blocked-file": ["/p.js 1"],
     "trap": ["/events/2031/05 0"],
     "lastmod-lies": ["/ 0"],
     "robots-line": ["/robots.txt 0"],

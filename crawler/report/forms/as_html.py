@@ -176,7 +176,7 @@ _SECTIONS: Final = (
         "hreflang-no-return", "hreflang-code", "hreflang-target", "hreflang-conflict", "hreflang-no-self",
     )),
     ("images", "Images, scripts and style sheets", (
-        "broken-image", "images-cut", "broken-script", "broken-style",
+        "broken-image", "images-cut", "broken-script", "broken-style", "blocked-file",
     )),
     ("robots", "robots.txt", ("robots-line", "robots-linked")),
     ("traps", "Crawler traps", ("trap",)),
