@@ -37,7 +37,7 @@ BUDGETS = {
     "parse": 4313,
     "model": 2023,
     "errors": 200,
-    "settings": 1710,
+    "settings": 1715,
     "ports": 1056,
     "rules": 4474,
     "report": 4128,
@@ -47,7 +47,7 @@ BUDGETS = {
     "engine": 3500,
     "workers": 1450,
     "app": 6226,
-    "cli": 5936,
+    "cli": 5938,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

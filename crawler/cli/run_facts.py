@@ -29,7 +29,7 @@ from crawler.report.formatting import counted, duration
 from crawler.report.forms.as_text import measure
 from crawler.report.report import Finding, SiteReport
 from crawler.rules.incomplete_site import SiteDoubts, without_flag
-from crawler.settings.recipe import NAMES, recipe_of
+from crawler.settings.recipe import NAMES, UNLISTED, recipe_of
 from crawler.settings.sections import Settings
 from crawler.settings.values import compile_pattern
 from crawler.sitemap.publish.guard import fetched
@@ -156,14 +156,16 @@ async def _advised_recipe(pages: Record, settings: Settings, starts: Sequence[Ur
         return ()
     listed = (await pages.read(reads.RunBalance())).listed
     targets = [target(url) for url in await pages.read(reads.AnsweringPages(RECIPE_SAMPLE))]
-    if len(targets) < FEWEST_LEFT_OUT:
+    least = max(FEWEST_LEFT_OUT, LEAST_LEFT_OUT * len(targets))
+    maybe = [one for one in targets if UNLISTED.search(one)]
+    if len(maybe) < least:
         return ()
     found = [
-        (one, one.count_unlisted(targets))
+        (one, one.count_unlisted(maybe))
         for one in [recipe_of(name).at(map(target, starts)) for name in NAMES]
     ]
     best, count = max(found, key=lambda item: item[1])
-    if count < max(FEWEST_LEFT_OUT, LEAST_LEFT_OUT * len(targets)):
+    if count < least:
         return ()
     about = "" if listed == len(targets) else "about "
     return (

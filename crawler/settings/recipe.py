@@ -16,6 +16,11 @@ from crawler.settings.values import compile_pattern
 NAMES: Final = ("wordpress", "mediawiki", "dokuwiki", "hugo", "sphinx", "drupal", "shopify", "ghost")
 _META: Final = late(rb"<meta\s[^<>]{0,500}>")
 _NAMED: Final = late(rb"""\sname\s*=\s*["']?generator\b""")
+# What a path and query contains that some recipe does not list: one look, before any recipe is read.
+UNLISTED: Final = late(
+    r"/(?:tags?|author|categor|series|taxonomy|collections|blogs|_modules|comment-page|(?:page/?)?[0-9]|genindex"
+    r"|py-modindex|search|print)|:|[?&](?:cat|m|author|tag|year|c?page)"
+)
 
 
 class Recipe(NamedTuple):

@@ -331,6 +331,17 @@ def test_recipes_are_joined_and_config_shows_them(run: Run) -> None:  # noqa: F8
     assert len(scope.exclude) == sum(len(one.exclude) for one in both)
 
 
+def test_what_a_recipe_leaves_out_is_looked_at() -> None:
+    targets = [target for build in SHAPES.values() for target in build()[0].answers]
+    targets += ["/?cat=1", "/?a=b&paged=2", "/index.php?author=1", "/en/tag/x/", "/fr/categories/y/"]
+    for one in map(recipe.recipe_of, recipe.NAMES):
+        unlisted = [target for target in targets if one.at(["/en/"]).count_unlisted([target])]
+        assert all(map(recipe.UNLISTED.search, unlisted))
+        assert unlisted or not one.no_list
+    plain = ("/", "/section-1/page-7.html", "/about-us", "/wiki/Cat", "/?id=3")
+    assert not any(map(recipe.UNLISTED.search, plain))
+
+
 def test_a_crawl_that_lists_many_archives_names_the_recipe(run: Run) -> None:  # noqa: F811
     posts, tags = [f"/post-{n}/" for n in range(30)], [f"/tag/{n}/" for n in range(25)]
     with site_of(["/", *posts, *tags]).serve() as origin:
