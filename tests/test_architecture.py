@@ -42,7 +42,7 @@ BUDGETS = {
     "rules": 4474,
     "report": 4128,
     "fetch": 4052,
-    "frontier": 8874,
+    "frontier": 8878,
     "sitemap": 5023,
     "engine": 3500,
     "workers": 1450,

@@ -7,6 +7,7 @@ within a transaction.
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice, starmap
 from typing import Final
 
@@ -141,15 +142,18 @@ def withdraw(db: Database, pages: Sequence[Url] | WithContent, why: Why, detail:
 def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[str, Sequence[Url]]:
     """See `ports.reads.DoubtfulPlaces`."""
     named = Counter[tuple[str, str]]()
+    place_of = lru_cache(CHUNK)(doubtful_place)  # one page leads to many
     for chunk in db.chunks(TITLES, {"run": db.run}):
         for _, url, title, _, via in chunk:
-            if via and (place := doubtful_place(Url(url))) in {via, doubtful_place(Url(via))}:
+            at = place_of(via) if via else ""
+            is_near = "{" in at or (at and url.startswith((at, via)))  # the place of a calendar has a brace
+            if is_near and (place := doubtful_place(url)) in {via, at}:
                 named[place, title_words(Url(url), title)] += 1
     grown = (place for (place, _), count in named.items() if count >= DOUBTFUL)
     found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
         for _, url, _, content, _ in chunk:
-            at = doubtful_place(Url(url))
+            at = doubtful_place(url)
             if at in found and (content is None or content != known.get(at)):
                 found[at].append(Url(url))
     return found

@@ -33,7 +33,7 @@ SETTLED: Final = 2
 LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what all pages of the site have
 
 
-def doubtful_place(url: Url) -> str:
+def doubtful_place(url: str) -> str:
     """The calendar, folder or path of a page."""
     path, mark, _ = url.partition("?")
     return calendar_of(url) or (f"{path}?" if mark else urls.in_folder(url)[0])

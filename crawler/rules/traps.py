@@ -168,7 +168,8 @@ def calendar_of(url: str) -> str | None:
     target = urls.target(path)
     if _SOME_YEAR.search(target) and (found := _DATE_PATH.search(target)):
         return f"{urls.origin(path)}{target[: found.start()]}{{date}}{target[found.end() :]}"
-    if _CALENDAR_PATH.match(target):
+    lower = target.lower()  # most have none of these words, which is found out sooner
+    if ("cal" in lower or "kal" in lower or "agenda" in lower) and _CALENDAR_PATH.match(target):
         return urls.origin(path) + _NUMBER.sub("{n}", target)
     return None
 
