@@ -24,7 +24,7 @@ def test_the_report_says_the_truth(run: Run) -> None:
     first = said["actions"][0]
     assert first["target"] == origin + IMPRINT
     assert first["mends"] > 0.8 * first["of"]
-    assert any(action["target"] == f"{origin}/faults/errors/" for action in said["actions"])
+    assert any(action["page"] == f"{origin}/faults/errors/" for action in said["actions"])
     of_redirects = [one for one in said["actions"] if one["codes"] == ["redirect-linked"]]
     assert [(one["page"], one["mends"]) for one in of_redirects] == [(f"{origin}/faults/", 9)]
 
