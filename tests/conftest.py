@@ -18,6 +18,7 @@ from crawler.app import robots_line
 from crawler.engine.robots import ask_robots
 from crawler.fetch.politeness import Politeness
 from crawler.model.robots import RobotsFile
+from crawler.rules import retries
 from tests import measuring, postgres
 
 # No deadlines: the machine may be busy with other things. A property that needs more examples takes a multiple.
@@ -25,6 +26,17 @@ settings.register_profile("all", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=10)
 # Their tests run whole commands and jobs.
 SYSTEM = {"app", "cli", "shared"}
+# Folders and modules of slow tests that take longest, mostly by waiting: they come first.
+LONGEST = (
+    "shared",
+    "test_compose_many.py",
+    "test_container.py",
+    "test_nothing_lost.py",
+    "render",
+    "test_zoo.py",
+    "workers",
+    "engine",
+)
 # Databases of the frontier that need a server or a disk; `--quick` runs its tests on one in memory.
 DATABASES = ("postgres", "sqlite file")
 
@@ -65,8 +77,8 @@ def has_slow_tests(module: Path) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what `./dev test --quick` leaves out: tests on trio, of whole commands, and on a database server or disk.
 
-    Slow tests run first, and of these the ones of several members, which take longest, so that no process has them left at
-    the end. The order must be the same in each test process: pytest-xdist compares them.
+    Slow tests run first, and of these the ones that take longest, so that no process has them left at the end. The order
+    must be the same in each test process: pytest-xdist compares them.
     """
     for item in items:
         params = (
@@ -77,7 +89,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent.name in SYSTEM or any(value in DATABASES for value in params.values()):
             item.add_marker(pytest.mark.system)
         assert item.get_closest_marker("slow") is None or has_slow_tests(item.path), item
-    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, item.path.parent.name != "shared"))
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, _rank(item.path)))
+
+
+def _rank(module: Path) -> int:
+    """The place in `LONGEST` of a module or its folder."""
+    ranks = [rank for rank, name in enumerate(LONGEST) if name in {module.name, module.parent.name}]
+    return min(ranks, default=len(LONGEST))
 
 
 def pytest_collection_finish() -> None:
@@ -139,6 +157,13 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(anyio, "sleep", sleep)
     monkeypatch.setattr(time, "time", lambda: clock() + moved)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this process tries again, it tries at once, unless the answer names a time."""
+    monkeypatch.setattr(retries, "FIRST", 0.001)
+    monkeypatch.setattr(retries, "LONGEST", 0.001)
 
 
 @pytest.fixture

@@ -146,7 +146,7 @@ async def check(here: Origin, folder: Path, **chosen: object) -> Result:
     return result
 
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("impatient")]
 # Where a reader of bodies decides, or the rules over many pages: none knows which client a page came from.
 one_client = pytest.mark.parametrize("client", ["own"], indirect=True)
 
