@@ -40,7 +40,7 @@ BUDGETS = {
     "settings": 1715,
     "ports": 1056,
     "rules": 4474,
-    "report": 4128,
+    "report": 4132,
     "fetch": 4052,
     "frontier": 8878,
     "sitemap": 5023,

@@ -142,7 +142,8 @@ def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
             continue
         for folder, urls in report.failing_folders.get(finding.code, ()):
             if _is_large(urls, count) and mended[folder] < urls:
-                text = f"{finding.code.heading}: look into {folder}, which holds {urls:,} of {count:,}"
+                look = "correct the links to" if finding.code is Code.BROKEN_EXTERNAL else "look into"
+                text = f"{finding.code.heading}: {look} {folder}, which holds {urls:,} of {count:,}"
                 yield Action(text, urls, count, "URL", [finding.code], target=folder)
 
 
@@ -157,6 +158,9 @@ def _rest(finding: Finding, count: int, items: Sequence[Item]) -> Action:
     item = items[0] if count == 1 and items else None
     only = item.url if item else None
     at = f" ({only})" if only else ""
+    lines = {item.detail for item in finding.items}
+    if finding.code is Code.BLOCKED_FILE and len(lines) == 1 and not finding.more:
+        at = f" ({lines.pop()})"
     if item and item.said and (words := said_words(item.text, item.place)):
         linked = "" if finding.code in FILES else "linked "
         where = next(iter(item.said)) if item.links == 1 else counted(item.links, "page")

@@ -3,10 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
+from crawler.model.external import ExternalCheck, ExternalRow
 from crawler.report.actions import Action, actions, words
 from crawler.report.catalogue import Code
 from crawler.report.report import Finding, Item, Said
-from tests.report.made import MadeState
+from tests.report.made import NIGHT, MadeState
 
 SITE = "https://shop.example"
 LOGO = Item(f"{SITE}/logo.png", 404, text="Shop", place="header")
@@ -127,6 +128,30 @@ def test_a_folder_whose_index_page_has_its_links_is_no_action() -> None:
     texts = [action.text for action in about_links(state)]
     assert f"Broken links: correct {SITE}/docs/a/index.html, which has 6 of them" in texts
     assert not [text for text in texts if "look into" in text]
+
+
+def test_links_to_a_folder_elsewhere_are_to_be_corrected_here() -> None:
+    state, urls = MadeState(1), [f"https://other.example/c/{number}" for number in range(9)]
+    for number, url in enumerate(urls):
+        state.page(f"/{number}", links=[url])
+        gone = ExternalRow("broken:not-found", 404, "", NIGHT, 1, "ok")
+        state.page(url, "unlisted:offsite", status=None, external=gone)
+    state.more = {"check": ExternalCheck(1, NIGHT, True)}
+    texts = [action.text for action in actions(state.report())]
+    assert texts[0] == (
+        "Broken links to other sites: correct the links to https://other.example/c/, which holds 9 of 9"
+    )
+
+
+@pytest.mark.parametrize("lines", [["Disallow: /a"], ["Disallow: /a", "Disallow: /b"]])
+def test_files_that_one_line_disallows_name_it(lines: list[str]) -> None:
+    state = MadeState(1)
+    state.page("/")
+    items = [Item(f"{SITE}/{line}", None, line, 1, [f"{SITE}/"]) for line in lines * 2]
+    state.files = [Finding(Code.BLOCKED_FILE, len(items), 0, len(items), 1, items)]
+    (text,) = (action.text for action in actions(state.report()))
+    named = f" ({lines[0]})" if len(lines) == 1 else ""
+    assert text.startswith(f"Files that robots.txt disallows{named}: allow these files in robots.txt")
 
 
 def about_links(state: MadeState) -> list[Action]:

@@ -125,6 +125,18 @@ def test_a_report_is_short_on_paper(browser: Any, name: str, artefacts: Path) ->
     assert len(re.findall(rb"/Type\s*/Page\b", paper)) < MOST_PAGES
 
 
+def test_paper_says_where_errors_are(browser: Any, tmp_path: Path) -> None:
+    """What is folded on a screen cannot be unfolded there: its first page is shown, and warnings begin."""
+    page = opened(browser, "planted", tmp_path, "desk")
+    assert not page.is_visible("#t-broken-link td li")
+    page.emulate_media(media="print")
+    assert page.is_visible("#t-broken-link td li:first-child")
+    assert not page.is_visible("#t-broken-link td li:nth-child(2)")
+    assert page.is_visible("#t-blocked-file td")
+    assert not page.is_visible("#t-no-lastmod"), "infos are only named"
+    page.close()
+
+
 def test_a_table_is_sorted_by_its_columns(browser: Any, tmp_path: Path) -> None:
     page = opened(browser, "planted", tmp_path, "desk")
 
@@ -159,7 +171,7 @@ def test_the_validator_of_html_finds_nothing(tmp_path: Path) -> None:
             html_pages(folder, PAGES[name])
         else:
             (folder / "report.html").write_text(as_html.rendered(reported(name)))
-    young = ".*CSS: .color-scheme.*"  # than the validator
+    young = ".*CSS: .color-scheme.*|.*::details-content.*"  # than the validator
     program = Path(package.__file__).with_name("vnu.jar")
     # Most of its time it would compile itself.
     quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
