@@ -116,7 +116,10 @@ def as_somebody(how: str, value: str, folder: Path, patch: pytest.MonkeyPatch) -
 WHO = ["user agent", "header", "login", "cookies"]
 
 
-@pytest.mark.parametrize("how", WHO)
+# A state has a digest of who asks, so one way to be somebody is enough on PostgreSQL.
+@pytest.mark.parametrize(
+    ("state", "how"), [*(("sqlite", how) for how in WHO), ("postgres", "login")], indirect=["state"]
+)
 async def test_robots_txt_is_asked_again_by_somebody_else(
     state: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,7 +242,12 @@ LIMITS: list[tuple[Cause, str, object, object, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("cause", "name", "tiny", "small", "large"), LIMITS)
+# The statements are the same for each limit, so one is enough on PostgreSQL.
+@pytest.mark.parametrize(
+    ("state", "cause", "name", "tiny", "small", "large"),
+    [*(("sqlite", *limit) for limit in LIMITS), ("postgres", *LIMITS[0])],
+    indirect=["state"],
+)
 @pytest.mark.parametrize("ends", [None, 3], ids=["complete", "interrupted"])
 async def test_larger_limit_asks_again_for_what_failed_by_it(
     state: str,
