@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import math
 import os
 import re
 import time
@@ -26,17 +27,9 @@ settings.register_profile("all", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=10)
 # Their tests run whole commands and jobs.
 SYSTEM = {"app", "cli", "shared"}
-# Folders and modules of slow tests that take longest, mostly by waiting: they come first.
-LONGEST = (
-    "shared",
-    "test_compose_many.py",
-    "test_container.py",
-    "test_nothing_lost.py",
-    "render",
-    "test_zoo.py",
-    "workers",
-    "engine",
-)
+# Where slow tests take longest: by waiting for members and kills, and by computing.
+WAITING = {"shared", "test_compose_many.py", "test_container.py", "test_nothing_lost.py"}
+COMPUTING = {"test_zoo.py", "test_memory.py"}
 # Databases of the frontier that need a server or a disk; `--quick` runs its tests on one in memory.
 DATABASES = ("postgres", "sqlite file")
 
@@ -77,8 +70,8 @@ def has_slow_tests(module: Path) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what `./dev test --quick` leaves out: tests on trio, of whole commands, and on a database server or disk.
 
-    Slow tests run first, and of these the ones that take longest, so that no process has them left at the end. The order
-    must be the same in each test process: pytest-xdist compares them.
+    Slow tests run first, and of these the ones that take longest, so that none is left at the end: after each that waits
+    two that compute meanwhile. The order must be the same in each test process: pytest-xdist compares them.
     """
     for item in items:
         params = (
@@ -89,13 +82,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent.name in SYSTEM or any(value in DATABASES for value in params.values()):
             item.add_marker(pytest.mark.system)
         assert item.get_closest_marker("slow") is None or has_slow_tests(item.path), item
-    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, _rank(item.path)))
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    turns = {item: float(number) for number, item in enumerate(_of(WAITING, slow))}
+    turns |= {item: number / 2 + 0.5 for number, item in enumerate(_of(COMPUTING, slow))}
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, turns.get(item, math.inf)))
 
 
-def _rank(module: Path) -> int:
-    """The place in `LONGEST` of a module or its folder."""
-    ranks = [rank for rank, name in enumerate(LONGEST) if name in {module.name, module.parent.name}]
-    return min(ranks, default=len(LONGEST))
+def _of(places: set[str], items: list[pytest.Item]) -> list[pytest.Item]:
+    """Those of these folders and modules."""
+    return [item for item in items if places & {item.path.name, item.path.parent.name}]
 
 
 def pytest_collection_finish() -> None:
