@@ -34,12 +34,12 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4313,
+    "parse": 4314,
     "model": 2023,
     "errors": 200,
     "settings": 1715,
     "ports": 1056,
-    "rules": 4474,
+    "rules": 4480,
     "report": 4132,
     "fetch": 4052,
     "frontier": 8878,

@@ -86,17 +86,21 @@ class Politeness:
         """Wait for the turn of the slot `at` of an origin."""
         await self._wait(origin, at)
         for _ in range(REBOOKED if self._rebook else 0):
+            if not self._is_missed(origin, at):
+                break
             at = await self._another(origin, at)
         self._last[origin] = at, self._clock()
 
     async def _another(self, origin: str, at: float) -> float:
-        """Another slot, waited for, if `at` was missed."""
-        is_missed = self._clock() - at > MISSED * (self._delays.get(origin) or float("inf"))
-        later = await self._rebook(origin) if self._rebook and is_missed else None
+        """Another slot, waited for, as `at` was missed."""
+        later = await self._rebook(origin) if self._rebook else None
         if later is None:
             return at
         await self._wait(origin, later)
         return later
+
+    def _is_missed(self, origin: str, at: float) -> bool:
+        return self._clock() - at > MISSED * (self._delays.get(origin) or float("inf"))
 
     async def _wait(self, origin: str, at: float) -> None:
         while 0 < (pause := self._due(origin, at) - self._clock()) <= self._far:

@@ -23,7 +23,8 @@ def resolve(page: ParsedPage, normalise: Normaliser, most: int = MAX_LINK_BYTES)
     # URLs relative to a longer base are longer.
     base = page.base if len(page.base) <= LONGEST_URL else ""
     followed, left = within(normalise.chunks(page.followed, base), most)
-    avoided, left = within(normalise.chunks(page.avoided, base), left, known=followed)
+    rest = normalise.chunks(page.avoided, base) if page.avoided else ()  # most pages avoid none
+    avoided, left = within(rest, left, known=followed)
     return Resolved(followed, avoided, -1 if page.followed and not base else left)
 
 

@@ -7,13 +7,12 @@ depends on the page and on what the last run stored about it, never on the order
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final
 from urllib.parse import unquote
 
 from crawler.model.facts import Facts
-from crawler.model.reasons import Source
 from crawler.parse import fingerprint
 from crawler.parse import url as urls
 from crawler.parse.late import late
@@ -30,12 +29,11 @@ _SEPARATORS: Final = re.compile(r"[\W_]")
 _BUT_DOTS: Final = late(r"[^\w.]|_")
 
 
-def suffices(url: str, body: bytes, facts: Facts, prior: Facts | None, sources: Sequence[Source]) -> bool:
-    """Whether the digest of the bytes is enough. `facts`: from header fields; `prior`: of the last run."""
+def suffices(url: str, body: bytes, prior: Facts | None, *, is_dated: bool) -> bool:
+    """Whether the digest of the bytes is enough. `prior`: of the last run; `is_dated`: by its header."""
     if prior is not None and prior.digest is not None:
         return prior.content is None and prior.digest == fingerprint.digest(body)
-    is_believed = facts.header is not None and not facts.fresh and Source.HEADER in sources
-    if not is_believed or is_suspicious(url) or names_folder(url):
+    if not is_dated or is_suspicious(url) or names_folder(url):
         return False
     return not is_sampled(url) and calendar_of(url) is None
 

@@ -111,9 +111,10 @@ class Judge:
         essence, charset = _type(reply)
         if essence not in HTML or reply.body.startswith(PDF):
             return None
-        url, sources = lease.visit.url, self._rules.date_sources
-        prior = lease.prior.facts if lease.prior else None
-        suffices = content_digest.suffices(url, reply.body, _header_facts(reply, now), prior, sources)
+        url, prior = lease.visit.url, lease.prior.facts if lease.prior else None
+        _, fresh = lastmod.with_age(reply.headers, now)
+        is_dated = fresh is False and Source.HEADER in self._rules.date_sources
+        suffices = content_digest.suffices(url, reply.body, prior, is_dated=is_dated)
         wanted = self._extract
         if lease.missing:
             wanted |= {Extract.BLOCKS}
@@ -169,15 +170,11 @@ class Judge:
         return Failed(_cause_of(status), str(status))
 
     def _page(self, lease: Lease, reply: Response, now: datetime, page: ParsedPage | None) -> Verdict:
-        url, facts = lease.visit.url, _header_facts(reply, now)
-        essence, _ = _type(reply)
-        facts = facts._replace(
-            type=essence[:LONGEST_TYPE],
-            bytes=len(reply.body) if self.wants_body(reply.status, reply.headers) else None,
-            took=reply.took,
-        )
+        url, essence = lease.visit.url, _type(reply)[0]
+        size = len(reply.body) if self.wants_body(reply.status, reply.headers) else None
+        facts = _header_facts(reply, now, essence, size)
         if essence not in HTML:
-            return self._document(url, reply, self._dated(facts), now)
+            return self._document(url, reply, facts._replace(lastmod=self._lastmod(facts.header)), now)
         if _is_blank(reply.body):
             return Verdict(Unlisted(Why.EMPTY), facts)
         if reply.body.startswith(PDF):
@@ -192,6 +189,7 @@ class Judge:
         echoing = page.echoing if content == page.content else prior.echoing
         facts = facts._replace(
             digest=fingerprint.digest(reply.body),
+            lastmod=self._lastmod(facts.header, stated),
             stated=stated,
             echoing=echoing,
             content=content,
@@ -199,15 +197,16 @@ class Judge:
             title=page.title,
         )
         if lease.missing and soft_404.is_missing(lease.missing, page.blocks):
+            facts = facts._replace(lastmod=None)
             return Verdict(Unlisted(Why.SOFT_404, soft_404.at_origin(urls.origin(url))[0]), facts)
-        verdict = self._html(lease, reply, self._dated(facts), page, now)
+        verdict = self._html(lease, reply, facts, page, now)
         if lease.missing and lease.missing.content and lease.missing.content == page.content:
             return verdict._replace(links=soft_404.leading_on(url, verdict.links, lease.missing))
         return verdict
 
-    def _dated(self, facts: Facts) -> Facts:
-        date = first_date(self._rules.date_sources, facts.header, facts.stated)
-        return facts._replace(lastmod=Lastmod(*date) if date else None)
+    def _lastmod(self, header: datetime | None, stated: datetime | None = None) -> Lastmod | None:
+        date = first_date(self._rules.date_sources, header, stated)
+        return Lastmod(*date) if date else None
 
     def _document(self, url: Url, reply: Response, facts: Facts, now: datetime) -> Verdict:
         """The verdict on a document that is not HTML, by its header fields alone."""
@@ -282,8 +281,8 @@ class Judge:
         """Why the page may hide the site: a login form, only nofollow links, or an empty shell."""
         if page.password and page.length is not None and page.length < LOGIN_TEXT:
             return Obstacle.LOGIN
-        own = _bare_host(url)
-        if any(_bare_host(link) == own for link in links.followed):
+        own, here = _bare_host(url), f"{urls.origin(url)}/"  # most links begin so
+        if any(link.startswith(here) or _bare_host(link) == own for link in links.followed):
             return None
         avoids = directives.nofollow and "nofollow" not in self._rules.off
         avoids = avoids or any(_bare_host(link) == own for link in links.avoided)
@@ -374,11 +373,11 @@ def validators_of(headers: Headers) -> Validators:
     return Validators(_short(headers.get("etag")), _short(headers.get("last-modified")))
 
 
-def _header_facts(reply: Response, now: datetime) -> Facts:
+def _header_facts(reply: Response, now: datetime, essence: str, size: int | None) -> Facts:
     """What the header fields say of a page."""
-    header = lastmod.from_header(reply.headers, now)
-    fresh = header is not None and lastmod.is_fresh(header, reply.headers, now)
-    return Facts(reply.status, validators_of(reply.headers), header=header, fresh=fresh)
+    header, fresh = lastmod.with_age(reply.headers, now)
+    kind, kept = essence[:LONGEST_TYPE], validators_of(reply.headers)
+    return Facts(reply.status, kept, None, header, bool(fresh), type=kind, bytes=size, took=reply.took)
 
 
 def unchanged(prior: Prior) -> Verdict:

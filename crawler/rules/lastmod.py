@@ -67,6 +67,12 @@ def is_fresh(at: datetime, headers: Headers, now: datetime) -> bool:
     return abs(now - at) <= FRESH_WITHIN or (server is not None and abs(server - at) <= FRESH_WITHIN)
 
 
+def with_age(headers: Headers, now: datetime) -> tuple[datetime | None, bool | None]:
+    """The date of Last-Modified, and whether it is the time of the request; None if there is no date."""
+    header = from_header(headers, now)
+    return header, None if header is None else is_fresh(header, headers, now)
+
+
 def from_page(texts: Iterable[str], now: datetime) -> datetime | None:
     """The newest credible date that a page states; a time without a zone is read as UTC."""
     found = [at for text in texts if (at := read_stated(text)) and credible(at, now)]

@@ -7,6 +7,7 @@ same bytes. Equal pages at unrelated addresses are all listed. Pure.
 import re
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -59,7 +60,12 @@ def without_info(url: str) -> str | None:
 
 def is_session(part: str) -> bool:
     """Whether a segment or a value looks like the id of a session."""
-    found = _SESSION.fullmatch(part.lower()) if len(part) >= SHORTEST_SESSION else None
+    return len(part) >= SHORTEST_SESSION and "." not in part and _is_session(part)
+
+
+@lru_cache(1_024)  # folders come again
+def _is_session(part: str) -> bool:
+    found = _SESSION.fullmatch(part.lower())
     if found is None or len(found[1]) < SHORTEST_SESSION:
         return False
     turns = TURNS - (len(found[1]) >= LONG_SESSION)

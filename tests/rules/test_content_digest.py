@@ -5,37 +5,51 @@ from datetime import UTC, datetime
 import pytest
 
 from crawler.model.facts import Facts
+from crawler.model.reply import Headers, Response
+from crawler.model.visit import Lease, Visit
 from crawler.parse import fingerprint
 from crawler.parse.extract import Extract
 from crawler.parse.html import PageSource, extract
+from crawler.parse.normalise import Normaliser
+from crawler.parse.url import Url
 from crawler.rules.content_digest import FINGERPRINTED_SHARE, is_sampled, is_suspicious, suffices
+from crawler.rules.judge import Judge, JudgeRules
 from crawler.rules.lastmod import DATE_SOURCES
 
 AT = datetime(2024, 1, 2, tzinfo=UTC)
 BODY = b"<p>text"
-AUTO = DATE_SOURCES["auto"]
+DATE, NOW = "Mon, 01 Jan 2024 00:00:00 GMT", "Tue, 02 Jan 2024 00:00:00 GMT"
 PLAIN = next(url for n in range(99) if not is_sampled(url := f"https://a.example/{n}.html"))
-BELIEVED = Facts(200, header=AT)
 
 
 def test_a_page_with_a_trusted_header_needs_no_fingerprint() -> None:
-    assert suffices(PLAIN, BODY, BELIEVED, None, AUTO)
+    assert suffices(PLAIN, BODY, None, is_dated=True)
+    assert not suffices(PLAIN, BODY, None, is_dated=False)
 
 
 @pytest.mark.parametrize(
-    ("url", "facts", "sources"),
+    "url",
     [
-        (PLAIN, Facts(200), "auto"),
-        (PLAIN, Facts(200, header=AT, fresh=True), "auto"),
-        (PLAIN, BELIEVED, "page"),
-        (f"{PLAIN}?a=1", BELIEVED, "auto"),
-        ("https://a.example/dir/", BELIEVED, "auto"),
-        ("https://a.example/dir/index.html", BELIEVED, "auto"),
-        ("https://a.example/2026/11/22", BELIEVED, "auto"),
+        f"{PLAIN}?a=1",
+        "https://a.example/dir/",
+        "https://a.example/dir/index.html",
+        "https://a.example/2026/11/22",
     ],
 )
-def test_pages_for_dates_duplicates_and_traps_are_fingerprinted(url: str, facts: Facts, sources: str) -> None:
-    assert not suffices(url, BODY, facts, None, DATE_SOURCES[sources])
+def test_pages_for_duplicates_and_traps_are_fingerprinted(url: str) -> None:
+    assert not suffices(url, BODY, None, is_dated=True)
+
+
+@pytest.mark.parametrize(
+    ("header", "sources", "is_sparing"),
+    [(DATE, "auto", True), ("", "auto", False), (NOW, "auto", False), (DATE, "page", False)],
+)
+def test_only_a_header_that_may_date_is_trusted(header: str, sources: str, is_sparing: bool) -> None:
+    rules = JudgeRules("sitemap-crawler", Normaliser(), date_sources=DATE_SOURCES[sources])
+    fields = Headers([("content-type", "text/html"), ("last-modified", header)])
+    source = Judge(rules).markup(Lease(1, 1, Visit(Url(PLAIN), 1)), Response(200, fields, BODY), AT)
+    assert source
+    assert (Extract.SPARING in source.wanted) is is_sparing
 
 
 @pytest.mark.parametrize(
@@ -46,17 +60,17 @@ def test_pages_for_dates_duplicates_and_traps_are_fingerprinted(url: str, facts:
         (Facts(200, digest=fingerprint.digest(BODY), content="0123456789abcdef"), False),
     ],
 )
-@pytest.mark.parametrize("facts", [BELIEVED, Facts(200)])
+@pytest.mark.parametrize("is_dated", [True, False])
 def test_in_later_run_page_is_fingerprinted_from_first_change(
-    before: Facts, enough: bool, facts: Facts
+    before: Facts, enough: bool, is_dated: bool
 ) -> None:
-    assert suffices(PLAIN, BODY, facts, before, AUTO) is enough
+    assert suffices(PLAIN, BODY, before, is_dated=is_dated) is enough
 
 
 def test_a_fixed_share_is_always_fingerprinted_on_whatever_host() -> None:
     sampled = [url for n in range(8_000) if is_sampled(url := f"https://a.example/{n}.html")]
     assert 0.8 < len(sampled) * FINGERPRINTED_SHARE / 8_000 < 1.2
-    assert not suffices(sampled[0], BODY, BELIEVED, None, AUTO)
+    assert not suffices(sampled[0], BODY, None, is_dated=True)
     assert is_sampled(sampled[0].replace("a.example", "b.example:8080"))
 
 
