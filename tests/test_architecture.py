@@ -39,7 +39,7 @@ BUDGETS = {
     "errors": 200,
     "settings": 1715,
     "ports": 1056,
-    "rules": 4480,
+    "rules": 4502,
     "report": 4132,
     "fetch": 4052,
     "frontier": 8878,

@@ -16,7 +16,7 @@ from crawler.model.visit import Links, MissingPage
 from crawler.parse import url as urls
 from crawler.parse.late import late
 from crawler.parse.url import Url
-from crawler.rules.traps import calendar_of, date_in
+from crawler.rules.traps import calendar_of, date_in, without_date
 
 NUMBERS: Final = ("9876543210", "8765432109")  # in place of a number
 CENTURIES: Final = 400  # years after which the calendar is the same
@@ -181,11 +181,8 @@ class Place(NamedTuple):
 
     prefix: str  # of URLs
     asked: tuple[Url, Url]
-
-    @property
-    def bare(self) -> Url | None:
-        """The path of its pages, if they differ in the query only."""
-        return Url(self.prefix[:-1]) if self.prefix.endswith("?") else None
+    is_dated: bool = False  # the date of a page is asked for
+    bare: Url | None = None  # the page without a query, or without its date there
 
 
 def places(example: Url) -> Iterator[Place]:
@@ -198,16 +195,17 @@ def places(example: Url) -> Iterator[Place]:
     names = _names(site)
     path, mark, query = example.partition("?")
 
-    def place(prefix: str, *ends: str) -> Place:
+    def place(prefix: str, *ends: str, is_dated: bool = False) -> Place:
         one, other = (Url(f"{prefix}{end}") for end in ends)
-        return Place(prefix, (one, other))
+        bare = without_date(example) if is_dated and mark else Url(path)
+        return Place(prefix, (one, other), is_dated, bare if prefix.endswith("?") else None)
 
     dated = date_in(example)
     if dated:
         start, end = dated
         dates = (f"{_in_year(example[start:end], year)}{example[end:]}" for year in YEARS)
         prefix = example[:start] if start < len(path) else f"{path}?"
-        yield place(prefix, *(example[len(prefix) : start] + ends for ends in dates))
+        yield place(prefix, *(example[len(prefix) : start] + ends for ends in dates), is_dated=True)
     elif mark:
         parts = [part.partition("=") for part in query.split("&")]
         ends = [
@@ -229,13 +227,22 @@ def places(example: Url) -> Iterator[Place]:
 def places_of(pages: Iterable[Url]) -> Iterator[tuple[Url, Place]]:
     """The places around pages with the same content, each once, with the first page there: of numbers, that
     with the least.
+
+    Where most pages have no date, that of a page is a number by chance, which may mean nothing.
     """
     known = set[Url]()
-    for page in sorted(pages, key=lambda page: (len(page), page)):
+    ordered = sorted(pages, key=lambda page: (len(page), page))
+    for page in ordered:
         for place in places(page):
             if place.asked[0] not in known and len(known) < MOST_PLACES:
                 known.add(place.asked[0])
-                yield page, place
+                if not place.is_dated or _are_mostly_dated(ordered, place.prefix):
+                    yield page, place
+
+
+def _are_mostly_dated(pages: Iterable[Url], prefix: str) -> bool:
+    dated = [date_in(page) is not None for page in pages if page.startswith(prefix)]
+    return 2 * sum(dated) > len(dated)
 
 
 def _ending(name: str) -> str:

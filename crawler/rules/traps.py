@@ -8,7 +8,7 @@ the rule and its constants; the frontier schedules the samples in rounds (`front
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from crawler.model.outcome import Pattern
@@ -185,17 +185,32 @@ def date_in(url: str) -> tuple[int, int] | None:
     return (origin + in_path.start(), origin + in_path.end()) if in_path else None
 
 
+def without_date(url: Url) -> Url:
+    """The URL without the parameters that are a date."""
+    path, _, query = url.partition("?")
+    parts = query.split("&")
+    dated = _dated_names([part.partition("=") for part in parts])
+    left = "&".join(part for part in parts if part.partition("=")[0] not in dated)
+    return Url(f"{path}?{left}" if left else path)
+
+
 def _calendar_query(query: str) -> str:
     pairs = [part.partition("=") for part in query.split("&")]
+    dated = _dated_names(pairs)
+    others = {_NUMBER.sub("{n}", name) for name, _, _ in pairs if name not in dated}
+    parts = [f"{name}={{date}}" for name in dated] + [f"{name}=…" for name in others]
+    return "&".join(sorted(parts)) if dated else ""
+
+
+def _dated_names(pairs: Sequence[tuple[str, str, str]]) -> set[str]:
+    """Of the parameters of a query, those that are a date."""
     names = {name.lower() for name, _, _ in pairs}
     dated = {name for name, _, value in pairs if _DATE_VALUE.fullmatch(value)}
     dated |= {name for name, _, value in pairs if name.lower() in _DATE_NAMES and _COUNT.match(value)}
     dated |= {name for name, _, value in pairs if name.lower() in _TIME_NAMES and _UNIX_TIME.fullmatch(value)}
     if len(names & _SHORT_NAMES) > 1:
         dated |= {name for name, _, value in pairs if name.lower() in _SHORT_NAMES and value.isdigit()}
-    others = {_NUMBER.sub("{n}", name) for name, _, _ in pairs if name not in dated}
-    parts = [f"{name}={{date}}" for name in dated] + [f"{name}=…" for name in others]
-    return "&".join(sorted(parts)) if dated else ""
+    return dated
 
 
 def pattern_of(url: str) -> Pattern | None:

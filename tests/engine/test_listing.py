@@ -167,6 +167,26 @@ async def test_copies_below_pages_are_listed_unless_none_is_a_page(
         assert sorted(result.listed) == sorted(["/", *names])
 
 
+@pytest.mark.parametrize("digits", [6, 8])
+async def test_numbers_that_look_like_dates_unlist_nothing(tmp_path: Path, digits: int) -> None:
+    """Each answer puts a new number into its links, of which some could be a month or day; it means nothing."""
+    names = [f"topic-{number}" for number in range(30)]
+
+    def forum(_: str, query: dict[str, str]) -> CannedResponse:
+        name = query.get("topic", "")
+        rolls = random.Random(f"{name} {query.get('n')}")
+        new = rolls.choice(
+            [rolls.randrange(10**digits), 20 * 10 ** (digits - 2) + rolls.choice([1105, 1206, 112])]
+        )
+        links = [f"/?topic={to}&n={new}" for to in (names if not name else rolls.sample(names, 4))]
+        return html(f"{name} {words(len(name) and names.index(name))}", *links)
+
+    with served({"/": forum}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    listed = {path.partition("&")[0].partition("=")[2] for path in result.listed}
+    assert listed == {"", *names}
+
+
 async def test_one_body_for_every_path_is_one_page(tmp_path: Path) -> None:
     names = [f"/x{number}" for number in range(30)]
     same = start(*names)

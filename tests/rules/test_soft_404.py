@@ -36,10 +36,36 @@ def test_places_from_the_page_outwards(path: str, places: list[str]) -> None:
 
 
 def test_values_of_a_query_are_nonexistent_in_their_kind() -> None:
-    [(_, (url, _)), *_] = soft_404.places(Url(f"{HOME}/s?q=lamp&n=3"))
+    url, _ = next(soft_404.places(Url(f"{HOME}/s?q=lamp&n=3"))).asked
     assert url.startswith(f"{HOME}/s?q=")
     assert "no-such-page&" in url
     assert url.endswith("&n=9876543210")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "asked"),
+    [
+        (["203902", "9999"], 0),
+        (["203902", "9998", "9999"], 0),
+        (["203902", "203903", "9999"], 2),
+        (["203902"], 1),
+    ],
+)
+def test_a_number_is_a_date_where_most_are(numbers: list[str], asked: int) -> None:
+    pages = [Url(f"{HOME}/t?topic=a&n={number}") for number in numbers]
+    dated = [place for _, place in soft_404.places_of(pages) if place.is_dated]
+    assert [place.bare for place in dated] == [f"{HOME}/t?topic=a"] * asked
+
+
+@pytest.mark.parametrize(
+    ("path", "bare"),
+    [
+        ("/a?day=2026-11-23", "/a"), ("/a?x=1&day=20261130&y=2", "/a?x=1&y=2"), ("/a?year=2026&month=11", "/a"),
+        ("/a?x=1&y=2", "/a"), ("/a", None), ("/rooms/2026/11", None),
+    ],
+)  # fmt: skip
+def test_the_page_without_its_date_may_be_shown_instead(path: str, bare: str | None) -> None:
+    assert next(soft_404.places(Url(HOME + path))).bare == (bare and HOME + bare)
 
 
 @pytest.mark.parametrize(
