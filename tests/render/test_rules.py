@@ -370,13 +370,33 @@ def test_folders_of_killed_processes_are_removed_and_no_others(
         assert first.is_dir()
         assert second.is_dir()
         assert not left.exists()
-        with temporary.temporary_files_in(first):
+        with temporary.environment_of_driver(first):
             assert os.environ["TMPDIR"] == str(first)
         assert os.environ.get("TMPDIR") != str(first)
     assert not first.exists()
     assert link.is_symlink()
     assert other.exists()
     assert (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "node", "during"),
+    [
+        (None, None, temporary.LITTLE_GARBAGE),
+        ("--max-old-space-size=99", None, f"{temporary.LITTLE_GARBAGE} --max-old-space-size=99"),
+        ("--title=x", "/opt/node", "--title=x"),
+    ],
+)
+def test_the_driver_keeps_little_garbage(
+    options: str | None, node: str | None, during: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("NODE_OPTIONS", options), ("PLAYWRIGHT_NODEJS_PATH", node)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    with temporary.environment_of_driver(tmp_path):
+        assert os.environ["NODE_OPTIONS"] == during
+    assert os.environ.get("NODE_OPTIONS") == options
 
 
 # -- resources and time ------------------------------------------------------------------------------------------

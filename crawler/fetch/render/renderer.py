@@ -257,7 +257,7 @@ class Renderer:
 
         if self._playwright is None:
             await _check_driver()
-            with temporary.temporary_files_in(self._files.enter_context(temporary.folder())):
+            with temporary.environment_of_driver(self._files.enter_context(temporary.folder())):
                 self._playwright = await async_playwright().start()
         sandbox = chromium.has_sandbox()
         process = await self._playwright.chromium.launch(
