@@ -21,12 +21,15 @@ from pathlib import Path
 from tests.waiting import until
 
 PARENT = """
-import json, os, signal, sys
+import contextlib, json, os, signal, sys
 import crawler.app.job, crawler.app.stored_frontier, crawler.cli.crawl, crawler.cli.export, crawler.cli.list, crawler.cli.main
 import crawler.cli.status, crawler.cli.submit, crawler.sitemap.publish.object_store, crawler.sitemap.read
 import crawler.frontier.postgres.frontier, crawler.frontier.sqlite.frontier
+import anyio._backends._asyncio, anyio.streams.tls, difflib, tomllib  # what it imports as it goes
 from crawler.__main__ import main
 from crawler.model import failpoints
+with contextlib.suppress(ImportError):
+    import uvloop
 
 def program(words, folder, environment, files, patch, moment, turn, sign):
     os.environ.clear()
