@@ -46,8 +46,8 @@ class S3:
     bucket: str = ""
     log: list[Request] = field(default_factory=list)
     fault: Callable[[Request], str | None] = lambda _: None
-    """For a request: an error code to answer, "slow", "hangs" (until `released`), "careless" (conditions are ignored), "lost"
-    (done, but answered 503)."""
+    """For a request: an error code to answer, "slow" (done once `released`), "hangs" (as long), "careless"
+    (conditions are ignored), "lost" (done, but answered 503)."""
     released: threading.Event = field(default_factory=threading.Event)
     slow: list[threading.Event] = field(default_factory=list)
     """Of each slow request: set when it is done, also if nobody waits for its answer any more."""
@@ -64,7 +64,7 @@ class S3:
         fault = self.fault(request)
         if fault == "slow":
             self.slow.append(done := threading.Event())
-            self.released.wait(1)
+            self.released.wait(120)
             try:
                 return list(self.app(environ, start))
             finally:
@@ -109,6 +109,7 @@ class S3:
         self.ask("PUT")
         self.log.clear()
         self.slow.clear()
+        self.released.set()
         self.released = threading.Event()
         self.fault = lambda _: None
 
@@ -131,4 +132,7 @@ def serving() -> Iterator[S3]:
     origin = Origin("s3", "127.0.0.1", others=lambda _: answer)
     with server.serving(origin):
         s3.address = origin.url("")
-        yield s3
+        try:
+            yield s3
+        finally:
+            s3.released.set()

@@ -217,13 +217,13 @@ FAILS = {
     "no permission": ("AccessDenied", "access is denied (403 AccessDenied)"),
     "a clock that is off": ("RequestTimeTooSkewed", "the clock of this machine is wrong"),
     "busy for ever": ("SlowDown", "the store answered 503 SlowDown, also when asked again"),
-    "slow": ("slow", "the store did not answer within 0.2s"),
+    "slow": ("slow", "the store did not answer within 1s"),
     "careless": ("careless", "the store ignores the condition of a put (If-Match)"),
 }  # fmt: skip
 
 
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_store, "REQUEST_TIMEOUT", 0.2)
+    monkeypatch.setattr(object_store, "REQUEST_TIMEOUT", 1.0)
     monkeypatch.setattr(object_store, "RETRIES", 0)
 
 
