@@ -244,7 +244,11 @@ async def test_content_codings_and_decompression_bombs(tmp_path: Path) -> None:
 
 
 async def test_message_framing(tmp_path: Path) -> None:
-    await check(sites.framing(), tmp_path, total_timeout=5.0)
+    await check(sites.framing(), tmp_path)
+
+
+async def test_interim_answers_without_end_are_given_up(tmp_path: Path) -> None:
+    await check(sites.processing(), tmp_path, total_timeout=5.0)
 
 
 async def test_slow_responses_time_out(tmp_path: Path) -> None:

@@ -477,11 +477,19 @@ def framing() -> Origin:
     for name, fields in heads.items():
         here.put(f"/head/{name}", ends(b"HTTP/1.1 200 OK\r\n" + fields + http(page(text=name))[17:]), most=8)
     here.put("/head/status", ends(b"HTTP/1.1 200 " + b"O" * 3_000_000), listed=False, most=8)
-    here.put("/head/informed", ends(b"HTTP/1.1 102 Processing\r\n\r\n" * MANY), listed=False, most=8)
     here.put("/head/lf", ends(http(page(text="lf")).replace(b"\r\n", b"\n")), most=8)
     cookies = "".join(f"\r\nSet-Cookie: c{number}={'x' * 100}" for number in range(500))
     here.put("/cookies", http(page(text="cookies"), X="y" + cookies), listed=True)
     return finish(here, "/forged")
+
+
+def processing() -> Origin:
+    """A hundred thousand interim answers: never silent, and a lot of work for a client."""
+    here = site(28, "processing")
+    here.put(
+        "/informed", lambda talk: talk.say(b"HTTP/1.1 102 Processing\r\n\r\n" * MANY), listed=False, most=8
+    )
+    return finish(here)
 
 
 def slow() -> Origin:
