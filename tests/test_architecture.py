@@ -41,7 +41,7 @@ BUDGETS = {
     "ports": 1056,
     "rules": 4502,
     "report": 4132,
-    "fetch": 4061,
+    "fetch": 4127,
     "frontier": 8878,
     "sitemap": 5023,
     "engine": 3500,

@@ -7,7 +7,7 @@ from typing import Final
 import anyio
 import pytest
 
-from crawler.fetch.render.inputs import DAYS, Inspector, Recorder, browser_digest
+from crawler.fetch.render.inputs import DAYS, Inspector, Recorder, browser_digest, digest
 from crawler.fetch.render.resources import Resources
 from crawler.model import rendering
 from crawler.model.reasons import Cause, Why
@@ -234,3 +234,74 @@ async def test_a_stored_number_that_names_no_headers_is_harmless() -> None:
     known = await server.recorded(API)
     assert known
     assert await server.are_same(known._replace(headers=()))
+
+
+# -- what differs with each request -----------------------------------------------------------------------------
+
+DATES = ("Thu, 26 Nov 2026 02:00:00 GMT", "Fri, 27 Nov 2026 02:00:07 GMT")
+SECONDS = (1795658400, 1795744807)
+ISO = ("2026-11-26T02:00:00", "2026-11-27T02:00:07")
+
+
+def nightly(
+    form: str, kind: str = "application/json", **values: tuple[object, object]
+) -> tuple[Response, ...]:
+    """The same answer of two nights."""
+    return tuple(
+        answer(
+            (form % {name: each[night] for name, each in values.items()}).encode(),
+            content_type=kind,
+            date=DATES[night],
+        )
+        for night in (0, 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "values"),
+    [
+        ('{"time": %(t)d, "name": "Lamp"}', SECONDS),
+        ('{"time": %(t)d.123456}', SECONDS),
+        ('{"time": %(t)d457}', SECONDS),
+        ('{"time": "%(t)sZ"}', ISO),
+        ('{"time": "%(t)s.1234567+00:00"}', ISO),
+        ('{"time": "%(t)s"}', (ISO[0].replace("T", " "), ISO[1].replace("T", " "))),
+        ('{"time": "%(t)s"}', DATES),
+        ('{"meta": {"requestId": "%(t)s"}}', ("5f3c9a2e-11", "77aa9a2e-12")),
+        ('<meta name="csrf-token" content="%(t)s">', ("c2VjcmV0MQ==", "c2VjcmV0Mg==")),
+        ('<script nonce="%(t)s">1</script><script nonce="%(t)s">2</script>', ("abcdef1234", "zyxwvu9876")),
+    ],
+)
+def test_the_moment_of_an_answer_is_no_content(form: str, values: tuple[object, object]) -> None:
+    kind = "text/html" if form.startswith("<") else "application/json"
+    first, second = nightly(form, kind, t=values)
+    assert first.body != second.body
+    assert digest(first) == digest(second)
+    first, second = nightly(form, "text/javascript", t=values)
+    assert digest(first) != digest(second), "scripts are files"
+
+
+@pytest.mark.parametrize(
+    ("form", "values"),
+    [
+        ('{"edited": %(t)d}', (SECONDS[0], SECONDS[0])),  # just before the first night
+        ('{"edited": "%(t)s+02:00"}', ISO),  # two hours before
+        ('{"sold": %(t)d}', (SECONDS[0] - 61, SECONDS[1] - 61)),
+        ('{"price": %(t)d}', (12, 13)),
+        ('{"number": %(t)d99}', SECONDS),  # of twelve digits
+        ('[{"requestId": "%(t)s"}, {"requestId": "REQ-00007"}]', ("REQ-00001", "REQ-00002")),
+        ('{"id": "%(t)s"}', ("5f3c9a2e-11", "77aa9a2e-12")),
+        ('{"day": "%(t)s"}', ("2026-11-26", "2026-11-27")),
+        ('{"time": "%(t)s"}', ("2026-13-26T02:00:00", "2026-13-27T02:00:07")),
+    ],
+)
+def test_what_differs_otherwise_is_content(form: str, values: tuple[object, object]) -> None:
+    first, second = nightly(form, t=values)
+    assert digest(first) != digest(second)
+
+
+def test_the_nonce_of_a_policy_is_no_content() -> None:
+    said = [answer(b"x", content_type="text/html", content_security_policy=f"script-src 'nonce-{each}'")
+            for each in ("abcdef1234", "zyxwvu9876")]  # fmt: skip
+    assert digest(said[0]) == digest(said[1])
+    assert digest(said[0]) != digest(answer(b"x", content_type="text/html"))

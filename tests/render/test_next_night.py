@@ -4,8 +4,11 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -153,6 +156,32 @@ async def test_a_page_is_rendered_again_if_an_answer_changed(rendered: list[str]
     facts = found["/b"].facts
     assert facts
     assert facts.title == "Sale"
+
+
+async def test_an_answer_that_says_when_it_was_made_is_the_same(rendered: list[str], tmp_path: Path) -> None:
+    """And tells its request by a number of its own: a page is rendered again if anything else changes."""
+    site, asked = shop(), count(1)
+
+    def stamped(names: Mapping[str, str]) -> Callable[[object], object]:
+        def answered(_: object) -> object:
+            now = datetime.now(UTC)
+            said = {**names, "requestId": f"{next(asked):012}", "served": now.isoformat()}
+            fields = {"Content-Type": "application/json", "Date": format_datetime(now, usegmt=True)}
+            return Site.answer(200, json.dumps(said).encode(), fields)
+
+        return answered
+
+    site.respond("/api/names", stamped(NAMES))
+    with site.serve() as origin:
+        chosen = settings(origin, tmp_path)
+        await night(chosen)
+        assert sorted(set(rendered)) == ["/", "/a", "/b"]
+        rendered.clear()
+        await night(chosen)
+        assert rendered == []
+        site.respond("/api/names", stamped(NAMES | {"/a": "Lanterns"}))
+        await night(chosen)
+    assert sorted(rendered) == ["/", "/a", "/b"]
 
 
 async def test_pages_are_rendered_again_by_another_browser_or_day(

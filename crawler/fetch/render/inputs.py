@@ -19,6 +19,7 @@ import anyio
 import msgspec
 
 from crawler.fetch.render.resources import Resources, Waiting
+from crawler.fetch.render.steady import steady
 from crawler.model.facts import Validators
 from crawler.model.rendering import LONGEST_INPUTS, MOST_INPUTS, Inputs, UsedAnswer
 from crawler.model.reply import Headers, Reply, Response
@@ -41,14 +42,14 @@ _SEEN_PREFIXES: Final = ("access-control-", "x-total", "x-wp-total", "x-paginati
 
 
 def digest(reply: Reply) -> str:
-    """Of what can be seen of an answer; of a failure, its cause."""
+    """Of what can be seen of an answer, but for its own moment and tokens; of a failure, its cause."""
     if not isinstance(reply, Response):
         return f"broken:{reply.cause.value}"
     seen = sorted(
         field for field in reply.headers if field[0] in _SEEN or field[0].startswith(_SEEN_PREFIXES)
     )
     head = msgspec.json.encode((reply.status, seen))
-    return blake2b(head + b"\n" + reply.body, digest_size=12).hexdigest()
+    return blake2b(steady(reply, head), digest_size=12).hexdigest()
 
 
 def browser_digest(path: str, *driven: object) -> str:
