@@ -44,7 +44,7 @@ BUDGETS = {
     "fetch": 4127,
     "frontier": 8878,
     "sitemap": 5023,
-    "engine": 3500,
+    "engine": 3501,
     "workers": 1450,
     "app": 6226,
     "cli": 5938,

@@ -116,7 +116,8 @@ class MissingPages:
     async def _of_origin(self, site: str, starts: Sequence[Url]) -> MissingPage | None:
         """What an origin shows; if that is an error, what it shows at addresses like those of its pages."""
         found = await self._answer(soft_404.at_origin(site), starts)
-        linked = [url for url in await self._linked(starts) if origin(url) == site] if not found else ()
+        own = [url for url in starts if origin(url) == site][:SAMPLES]
+        linked = [url for url in await self._linked(own) if origin(url) == site] if not found else ()
         for form in soft_404.nonexistent_like(site, linked):
             found = found or await self._answer(form, starts)
         return found
