@@ -226,7 +226,7 @@ def renew(address: Address, key: str) -> None:
 
 def _transact(address: Address, work: Callable[["psycopg.Connection[Any]"], None]) -> None:
     def attempt() -> None:
-        with connect(address) as connection, connection.transaction():
+        with reach(address) as connection, connection.transaction():
             work(connection)
 
     try:
