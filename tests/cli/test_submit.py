@@ -545,6 +545,7 @@ def test_a_failure_that_may_pass_is_retried(
         assert (code, len(engine.posts)) == (0, 3), err
 
 
+@pytest.mark.usefixtures("hurried")
 def test_retries_of_a_submission_are_logged(run: Run, crawl: Callable[..., str], engine: Engine) -> None:
     engine.answers = [(500, {}, b""), (503, {"Retry_After": "6"}, b""), (200, {}, b"")]
     with site_with_key().serve() as origin:

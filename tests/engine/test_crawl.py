@@ -243,6 +243,7 @@ async def test_depth_does_not_depend_on_response_order(tmp_path: Path, concurren
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
 async def test_temporary_failure_is_retried_and_listed(tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/flaky"])

@@ -78,6 +78,7 @@ async def test_a_first_crawl_lists_none_of_them_and_names_the_firewall(
         assert record.facts is None
 
 
+@pytest.mark.usefixtures("hurried")
 async def test_a_firewall_in_mid_crawl_is_named_with_its_cures(
     web: respx.MockRouter,  # noqa: F811
     tmp_path: Path,
