@@ -91,8 +91,9 @@ class Retrying(Struct, frozen=True, kw_only=True):
     async def _once(self, request: Request, budget: "_Budget") -> Reply:
         await self.at_address(request.url)
         began, site = self.clock(), origin(request.url)
+        fetch = self._counted if self.traffic else self.fetcher.fetch
         with budget:
-            reply = await self._counted(request._replace(seconds=budget.left))
+            reply = await fetch(request._replace(seconds=budget.left))
         budget.timeouts += isinstance(reply, Broken) and reply.cause is Cause.TIMEOUT
         took = self.clock() - began - (request.room.waited if request.room else 0.0)
         wait = self.throttle.of(site, reply, max(0.0, took), self._now())
@@ -116,12 +117,11 @@ class Retrying(Struct, frozen=True, kw_only=True):
         return reply.status == TOO_MANY or retry_after(reply.headers, self._now()) is not None
 
     async def _counted(self, request: Request) -> Reply:
-        if self.traffic is None:
-            return await self.fetcher.fetch(request)
         began = time.monotonic()
         reply = await self.fetcher.fetch(request)
         status, size = (reply.status, len(reply.body)) if isinstance(reply, Response) else (None, 0)
-        self.traffic.answered(status, size, time.monotonic() - began)
+        if self.traffic:
+            self.traffic.answered(status, size, time.monotonic() - began)
         return reply
 
     def _is_transient(self, reply: Reply, budget: "_Budget") -> bool:
@@ -129,8 +129,7 @@ class Retrying(Struct, frozen=True, kw_only=True):
             return False
         if isinstance(reply, Broken):
             return reply.transient and budget.timeouts < MAX_TIMEOUTS
-        wait = retry_after(reply.headers, self._now()) or 0.0
-        return reply.status in PASSING and wait <= QUICK
+        return reply.status in PASSING and (retry_after(reply.headers, self._now()) or 0.0) <= QUICK
 
     def _asked_for(self, reply: Reply) -> float | None:
         """Seconds to wait by Retry-After, with jitter; None if there is none."""
