@@ -40,7 +40,7 @@ BUDGETS = {
     "settings": 1715,
     "ports": 1056,
     "rules": 4502,
-    "report": 4132,
+    "report": 4134,
     "fetch": 4127,
     "frontier": 8878,
     "sitemap": 5023,

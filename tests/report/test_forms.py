@@ -136,7 +136,7 @@ def test_links_with_nofollow_to_other_sites_are_elsewhere() -> None:
     state.page("/in", "unlisted:nofollow", status=None)
     state.page(f"{AWAY}/off", "unlisted:offsite", status=None)
     report = state.report()
-    assert "1 listed · 1 unlisted · 41 on other sites" in as_text.rendered(report)
+    assert "1 listed · 1 unlisted · 1 on other sites · 40 more by nofollow" in as_text.rendered(report)
     html = as_html.rendered(report)
     assert "Not listed: 1<" in html
     assert "1 listed of 2 known URLs of the site" in html

@@ -11,6 +11,7 @@ from crawler.report.external import external_json, external_words, left_words
 from crawler.report.formatting import counted, minute, said_words, shortened
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, SiteReport
+from crawler.report.url_kind import OFF_SITE
 
 LONGEST: Final = 200  # characters of a URL or a detail
 SOURCES: Final = 2  # linking pages shown for an item
@@ -91,7 +92,8 @@ def balance(report: SiteReport) -> list[str]:
     sums = {"listed": counts.listed}
     sums |= {kind: report.known.run.counted(kind) or 0 for kind in ("unlisted", "moved", "failed")}
     sums["unlisted"] -= report.elsewhere
-    sums |= {"on other sites": report.elsewhere, "open": counts.open}
+    offsite = counts.outcomes.get(OFF_SITE, 0)
+    sums |= {"on other sites": offsite, "more by nofollow": report.elsewhere - offsite, "open": counts.open}
     words = [f"{count:,} {kind}" for kind, count in sums.items() if count or kind == "listed"]
     if changes.since is not None:
         words.append(f"sitemap {difference(report)}")
