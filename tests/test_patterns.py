@@ -30,13 +30,14 @@ FEW: Final = 6  # steps for each character: so few grow with the text only
 SCANNING: Final = frozenset({"search", "sub", "subn", "findall", "finditer", "split"})
 
 
+ALONE: Final = ("__main__", "sandbox_entry")  # take modules from their process, which psycopg needs
 PACKAGES: Final = sorted(info.name for info in pkgutil.iter_modules(crawler.__path__))
 
 
 def modules(package: str) -> Iterator[ModuleType]:
     """The modules of a package, imported when its patterns are measured, not when tests are collected."""
     for info in pkgutil.walk_packages(crawler.__path__, "crawler."):
-        if info.name.split(".")[1] == package and not info.name.endswith("__main__"):
+        if info.name.split(".")[1] == package and not info.name.endswith(ALONE):
             yield importlib.import_module(info.name)
 
 
