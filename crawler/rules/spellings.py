@@ -211,8 +211,8 @@ class _Leaders:
             self._ahead[self.of(page).id] = self._ahead[page.id] = first
 
     def follow(self, page: Copy, bases: Iterable[Copy]) -> None:
-        """Puts a page behind one of those with a shorter URL, if there is any."""
-        shorter = [base for base in map(self.of, bases) if len(base.url) < len(page.url)]
+        """Puts a page behind one of those with a shorter URL, whichever is listed in its place."""
+        shorter = {self.of(base) for base in bases if len(base.url) < len(page.url)} - {page}
         if shorter and self.of(page) is page:
             self._ahead[page.id] = min(shorter, key=lambda base: base.rank)
 

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawler.rules.spellings import (
@@ -156,7 +156,14 @@ def test_pages_with_contents_of_their_own_unlist_nothing(pages: list[Copy], more
     assert copies([*pages, *new]) == copies(pages)
 
 
+LISTED_BY_LINKS = [
+    Copy(1, f"{HOME}/a/", ("x",), None, False, 1), Copy(2, f"{HOME}/a.html", ("x",), None, True, 0),
+    Copy(3, f"{HOME}/a", ("x",), None, True, 0), Copy(4, f"{HOME}/a?x=1", ("x",), None, False, 0),
+]  # fmt: skip
+
+
 @given(rows, st.integers(1, 99), st.integers(0, 9))
+@example(LISTED_BY_LINKS, 2, 1)
 def test_links_choose_between_spellings_and_take_no_content_away(
     pages: list[Copy], number: int, links: int
 ) -> None:
