@@ -44,9 +44,9 @@ BUDGETS = {
     "fetch": 4127,
     "frontier": 8878,
     "sitemap": 5023,
-    "engine": 3501,
+    "engine": 3503,
     "workers": 1450,
-    "app": 6226,
+    "app": 6228,
     "cli": 5938,
     "testing": 60,
 }

@@ -96,7 +96,8 @@ class _Check:
         self, run: int, known: Mapping[str, Mapping[str, BrokenFile]], hosts: Collection[str]
     ) -> None:
         """`hosts`: the origins of the site."""
-        self._run, self._known, self._hosts = run, known, hosts
+        self._run, self._known = run, known
+        self._domains = {_domain(Url(host)) for host in hosts}
         self._broken = defaultdict[str, dict[str, BrokenFile]](dict)
         self.files: Sequence[_File] = ()
         self.asked = set[_File]()
@@ -112,14 +113,11 @@ class _Check:
         """Note the answers of other sites."""
         for one in answers:
             file = self.files[one.id]
-            line = one.detail[:LONGEST_LINE] if one.code == DISALLOWED and self._is_ours(file.url) else ""
-            self.note(file, BrokenFile(one.code, one.status, line=line))
-
-    def _is_ours(self, url: Url) -> bool:
-        """Whether a host has the domain of the site: nobody here can change robots.txt of others."""
-        return urls.registrable(urls.host(url)) in {
-            urls.registrable(urls.host(Url(at))) for at in self._hosts
-        }
+            # Nobody here can change robots.txt of another domain.
+            is_ours = one.code == DISALLOWED and _domain(file.url) in self._domains
+            self.note(
+                file, BrokenFile(one.code, one.status, line=one.detail[:LONGEST_LINE] if is_ours else "")
+            )
 
     def note(self, file: _File, found: BrokenFile) -> None:
         """Note an answer. In the first run that asks for files of a kind, none of them is newly broken."""
@@ -180,6 +178,10 @@ class _Choice:
     def chosen(self) -> list[_File]:
         """The files, in the order in which they are asked for."""
         return [file for _, file in sorted(self._files.items())]
+
+
+def _domain(url: Url) -> str:
+    return urls.registrable(urls.host(url))
 
 
 async def _answers(

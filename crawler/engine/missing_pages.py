@@ -180,22 +180,24 @@ class MissingPages:
         What the path shows without a query may be shown for values that do not exist, and is a true page.
         """
         if within not in self._true:
-            path, mark, _ = within.partition("?")
-            site = origin(Url(within))
-            start = next((url for url in reversed(starts) if origin(url) == site), None)
+            start = next((url for url in reversed(starts) if origin(url) == origin(Url(within))), None)
             home = await self._read(start) if start else None
-            linked = [
-                url
-                for url in (home.links if home else ())
-                if url not in starts and url.startswith(within) and url.partition("?")[1] == mark
-            ]
-            spread = linked[:: -(-len(linked) // SAMPLES)] if linked else ()
-            others = [page.blocks for url in spread if (page := await self._read(url))]
-            bare = await self._read(Url(path)) if mark else None
-            self._true[within] = (
-                (home.blocks | bare.blocks if bare else home.blocks, others) if home else None
-            )
+            self._true[within] = await self._pages_beside(home, within, starts) if home else None
         return self._true[within]
+
+    async def _pages_beside(
+        self, home: _Page, within: str, starts: Sequence[Url]
+    ) -> tuple[frozenset[int], Sequence[frozenset[int]]]:
+        path, mark, _ = within.partition("?")
+        linked = [
+            url
+            for url in home.links
+            if url not in starts and url.startswith(within) and url.partition("?")[1] == mark
+        ]
+        spread = linked[:: -(-len(linked) // SAMPLES)] if linked else ()
+        others = [page.blocks for url in spread if (page := await self._read(url))]
+        bare = await self._read(Url(path)) if mark else None
+        return home.blocks | (bare.blocks if bare else frozenset()), others
 
     async def _read(self, url: Url) -> _Page | None:
         """A page; None if it is none, or if it may stall the parser, since it is parsed in this process.

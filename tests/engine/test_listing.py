@@ -242,7 +242,7 @@ async def test_errors_that_differ_are_neither_listed_nor_followed(
 
 
 @pytest.mark.parametrize(
-    ("bare", "count"), [("default", 2), ("default", 12), ("redirect", 2), ("redirect", 12), ("error", 2)]
+    ("bare", "count"), [("default", 2), ("default", 25), ("redirect", 2), ("redirect", 25), ("error", 2)]
 )
 async def test_what_queries_show_by_default_is_listed(tmp_path: Path, bare: str, count: int) -> None:
     """A manual in several editions: for an unknown one it shows its newest, with a line by chance."""

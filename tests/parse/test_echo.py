@@ -76,6 +76,9 @@ def test_words_are_whole_and_frequent_ones_of_a_slug_stay() -> None:
     [
         ("/old/2003/a3f-b", "Old A F B"),
         ("/2003/zebra-crossing.html", "Zebra Crossing html"),
+        ("/2003/zebra-crossing.html", "Zebra Crossing"),
+        ("/old/2003/a3f-b.html", "Old A F B"),
+        ("/index.php?page=old/2003/a3f-b", "Old A F B"),
         ("/x9/%C3%BCber", "X über"),
     ],
 )

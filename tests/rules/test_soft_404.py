@@ -35,6 +35,30 @@ def test_places_from_the_page_outwards(path: str, places: list[str]) -> None:
     assert found == list(soft_404.places(Url(HOME + path))), "the same in every run"
 
 
+@pytest.mark.parametrize(
+    ("linked", "asked"),
+    [
+        ((), []),
+        (
+            ("/a", "/b/c", "/d?id=1", "/d?id=2"),
+            [],
+        ),  # names without an ending are asked first; numbers may be pages
+        (("/a.html", "/b/c.html", "/d.php"), ["/{}.html"]),
+        (("/a/", "/b/c/"), ["/{}/"]),
+        (("/p?page=a", "/p?page=b", "/q?x=c"), ["/p?page={}"]),
+        (("/x.html", "/p?page=a&n=1", "/p?page=b&n=1"), ["/{}.html", "/p?page={}&n=1"]),
+        (("/p?page=a",), []),  # what does not differ may mean nothing
+    ],
+)
+def test_what_cannot_exist_has_the_form_of_linked_pages(linked: tuple[str, ...], asked: list[str]) -> None:
+    name = soft_404.nonexistent_name(Url(HOME))
+    found = [
+        form[0].removeprefix(HOME)
+        for form in soft_404.nonexistent_like(HOME, [Url(HOME + at) for at in linked])
+    ]
+    assert found == [form.format(name) for form in asked]
+
+
 def test_values_of_a_query_are_nonexistent_in_their_kind() -> None:
     url, _ = next(soft_404.places(Url(f"{HOME}/s?q=lamp&n=3"))).asked
     assert url.startswith(f"{HOME}/s?q=")
