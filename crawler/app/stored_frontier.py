@@ -10,18 +10,18 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any, Final, ParamSpec, TypeVar
 
 import anyio
 
+from crawler import scratch
 from crawler.app.stored_state import StoredState
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.sqlite.frontier import SqliteFrontier
@@ -59,8 +59,8 @@ async def open_stored(
     infinite unless it was told to. Raises `ConfigError`, `FrontierError`, `StateBusy`.
     """
     stored = StoredState(url, seconds)
-    folder = TemporaryDirectory(prefix="sitemap-state-", ignore_cleanup_errors=True)
-    path = Path(folder.name) / FILE
+    files = ExitStack()
+    path = files.enter_context(scratch.folder()) / FILE
 
     def begin() -> None:
         with stored.translated("fetched"):
@@ -71,11 +71,11 @@ async def open_stored(
     try:
         await abandonable(begin)
         with _naming(path, url):
-            return StoredFrontier(stored, folder, path, options, left)
+            return StoredFrontier(stored, files, path, options, left)
     except BaseException:
         with anyio.CancelScope(shield=True):
             await _give_back(stored)
-        folder.cleanup()
+        files.close()
         raise
 
 
@@ -93,13 +93,13 @@ class StoredFrontier(SqliteFrontier):
     def __init__(
         self,
         stored: StoredState,
-        folder: "TemporaryDirectory[str]",
+        files: ExitStack,
         path: Path,
         options: dict[str, Any],
         left: Left,
     ) -> None:
         super().__init__(str(path), **options)
-        self._stored, self._folder, self._file, self._left = stored, folder, path, left
+        self._stored, self._files, self._file, self._left = stored, files, path, left
         self._saving, self._ended = Lock(), Event()
         self._lost: StateBusy | None = None
         self._is_broken = self._is_told = False
@@ -128,7 +128,7 @@ class StoredFrontier(SqliteFrontier):
                 if self._lost is None:
                     await self._put_back(self._finish)
         finally:
-            self._folder.cleanup()
+            self._files.close()
 
     async def _put_back(self, step: Callable[[], None]) -> None:
         """Raises `FrontierError`; after a signal, time is short, and it is a warning."""
@@ -196,14 +196,14 @@ def _naming(path: Path, url: ObjectUrl) -> Iterator[None]:
 class CopiedFrontier(SqliteFrontier):
     """A copy of a state in an object store, for reading, without its lock."""
 
-    def __init__(self, folder: "TemporaryDirectory[str]", path: Path, options: dict[str, Any]) -> None:
-        self._folder = folder
+    def __init__(self, files: ExitStack, path: Path, options: dict[str, Any]) -> None:
+        self._files = files
         super().__init__(str(path), **options, read_only=True)
 
     async def close(self) -> None:
         """See `ports.Frontier.close`."""
         await super().close()
-        self._folder.cleanup()
+        self._files.close()
 
 
 @contextmanager
@@ -212,8 +212,8 @@ def copied(url: ObjectUrl, seconds: float, says: Callable[[str], None]) -> Itera
 
     The lock beside the copy tells when a job was last heard of. Raises `ConfigError`, `FrontierError`.
     """
-    folder, said = _fetch(url, seconds)
-    with folder, _naming(path := Path(folder.name) / FILE, url):
+    files, path, said = _fetch(url, seconds)
+    with files, _naming(path, url):
         yield path
     says(said)
 
@@ -222,29 +222,28 @@ async def open_copy(
     url: ObjectUrl, seconds: float, says: Callable[[str], None], options: dict[str, Any]
 ) -> CopiedFrontier:
     """A frontier on such a copy. Raises the same."""
-    folder, said = await abandonable(partial(_fetch, url, seconds))
-    path = Path(folder.name) / FILE
+    files, path, said = await abandonable(partial(_fetch, url, seconds))
     try:
         with _naming(path, url):
-            frontier = CopiedFrontier(folder, path, options)
+            frontier = CopiedFrontier(files, path, options)
     except BaseException:
-        folder.cleanup()
+        files.close()
         raise
     says(said)
     return frontier
 
 
-def _fetch(url: ObjectUrl, seconds: float) -> tuple["TemporaryDirectory[str]", str]:
+def _fetch(url: ObjectUrl, seconds: float) -> tuple[ExitStack, Path, str]:
     stored = StoredState(url, seconds)
-    folder = TemporaryDirectory(prefix="sitemap-state-", ignore_cleanup_errors=True)
+    files = ExitStack()
+    path = files.enter_context(scratch.folder()) / FILE
     try:
-        path = Path(folder.name) / FILE
         with stored.translated("fetched"):
             put_at = stored.fetch_known(path)
             heard = stored.heard_of(datetime.fromtimestamp(time.time(), UTC))
         lock_of(path).touch()
         os.utime(lock_of(path), (heard or put_at.timestamp(),) * 2)
     except BaseException:
-        folder.cleanup()
+        files.close()
         raise
-    return folder, f"{url}: read as it was put there at {second(put_at.timestamp())}, without its lock."
+    return files, path, f"{url}: read as it was put there at {second(put_at.timestamp())}, without its lock."

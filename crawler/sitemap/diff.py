@@ -6,12 +6,13 @@ order.
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import islice
-from tempfile import TemporaryDirectory
 from typing import Final, Self
 
 from msgspec import Struct
+
+from crawler import scratch
 
 ROWS_AT_ONCE: Final = 5_000
 OLD: Final = "old"
@@ -40,10 +41,9 @@ class Comparison:
 
     def __enter__(self) -> Self:
         """Creates the database."""
-        self._folder = TemporaryDirectory(prefix="sitemap-diff-")
-        self._db = sqlite3.connect(
-            f"{self._folder.name}/entries.db", isolation_level=None, check_same_thread=False
-        )
+        self._files = ExitStack()
+        file = self._files.enter_context(scratch.folder()) / "entries.db"
+        self._db = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         self._db.executescript(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384; PRAGMA "
             "temp_store = FILE;CREATE TABLE old (url TEXT PRIMARY KEY, lastmod TEXT) WITHOUT ROWID;CREATE "
@@ -54,7 +54,7 @@ class Comparison:
     def __exit__(self, *_: object) -> None:
         """Deletes the database."""
         self._db.close()
-        self._folder.cleanup()
+        self._files.close()
 
     def load(self, side: str, entries: Iterable[tuple[str, str | None]]) -> None:
         """Adds URLs and dates to one side, `OLD` or `NEW`. Of several entries for a URL, the first counts."""

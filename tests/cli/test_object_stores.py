@@ -4,12 +4,14 @@ import gzip
 import json
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from lxml import etree
 
+from crawler import scratch
 from crawler.sitemap.publish import object_store
 from tests import program
 from tests.cli.conftest import Run
@@ -350,7 +352,12 @@ def test_another_run_is_exit_9(run: Run, s3: S3) -> None:
         "after put of settled",
     ],
 )  # fmt: skip
-def test_the_next_run_completes_what_a_killed_one_began(run: Run, s3: S3, moment: str) -> None:
+def test_the_next_run_completes_what_a_killed_one_began(
+    run: Run, s3: S3, moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (temporary := tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     site = little_site()
     with site.serve() as origin:
         assert run(*words(origin, s3))[0] == 0
@@ -361,8 +368,10 @@ def test_the_next_run_completes_what_a_killed_one_began(run: Run, s3: S3, moment
         died = program.run(call, dies=moment)
         assert died.returncode == -signal.SIGKILL, died.stderr
         assert f"{origin}/" in locs(s3)
+        assert [*temporary.glob(f"{scratch.PREFIX}*")]
         code, _, err = run(*call)
         assert code == 0, err
+        assert not [*temporary.glob(f"{scratch.PREFIX}*")]
         assert locs(s3) == [f"{origin}/", f"{origin}/c"]
     manifest = json.loads(s3.ask("GET", "p/q/manifest.json")[0])
     assert {f"p/q/{file['name']}" for file in manifest["files"]} | {"p/q/manifest.json"} == {*s3.objects()}

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import signal
+import tempfile
 import threading
 import time
 from functools import partial
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from crawler import scratch
 from crawler.app import stored_state
 from crawler.model import failpoints
 from crawler.sitemap.publish import object_store
@@ -349,19 +351,24 @@ SAVE_OFTEN = "from crawler.app import stored_frontier; stored_frontier.SAVE_EVER
     ],
 )  # fmt: skip
 def test_the_next_job_goes_on_where_a_killed_one_was(
-    run: Run, s3: S3, monkeypatch: pytest.MonkeyPatch, moment: str
+    run: Run, s3: S3, monkeypatch: pytest.MonkeyPatch, moment: str, tmp_path: Path
 ) -> None:
+    (temporary := tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with little_site().serve() as origin:
         assert run(*words(origin, s3))[0] == 0
         died = program.run(words(origin, s3), patch=f"{SAVE_OFTEN}0.05", dies=moment)
         assert died.returncode == -signal.SIGKILL, died.stderr
         assert "p/site.db.lock" in s3.objects()
+        assert [*temporary.glob(f"{scratch.PREFIX}*")]
         assert run("status", "--state", place(s3))[0] == 0
         monkeypatch.setattr(stored_state, "EXPIRY", -10.0)
         code, _, err = run(*words(origin, s3))
         assert code == 0, err
         assert s3.objects() == ["p/site.db", *packs(s3)]
         assert len(packs(s3)) == 1
+        assert not [*temporary.glob(f"{scratch.PREFIX}*")]
 
 
 def hanging(origin: Origin, path: str) -> tuple[threading.Event, threading.Event]:

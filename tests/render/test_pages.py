@@ -12,11 +12,11 @@ from typing import Any
 import anyio
 import pytest
 
-from crawler import open_job
+from crawler import open_job, scratch
 from crawler.cli.demo.site import CannedResponse, Site
 from crawler.errors import ConfigError
 from crawler.fetch.render import browser as browsers
-from crawler.fetch.render import chromium, temporary
+from crawler.fetch.render import chromium
 from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.renderer import Renderer
 from crawler.model.outcome import code
@@ -318,10 +318,10 @@ def test_no_process_and_no_profile_outlives_a_killed_crawler(
         process.kill()
         process.wait()
         until(lambda: not any(map(_command, children)))
-    assert list(short_path.glob(f"{temporary.PREFIX}*"))
+    assert list(short_path.glob(f"{scratch.PREFIX}*"))
     monkeypatch.setattr(tempfile, "tempdir", str(short_path))
-    with temporary.folder() as place:
-        assert list(short_path.glob(f"{temporary.PREFIX}*")) == [place]
+    with scratch.folder() as place:
+        assert list(short_path.glob(f"{scratch.PREFIX}*")) == [place]
 
 
 def _command(pid: int) -> str:

@@ -1,7 +1,6 @@
 """Which pages need their scripts, what a page may request, and what is stored: tables and laws, without a browser."""
 
 import os
-import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 
 from crawler.app.compose import check_extras
 from crawler.errors import ConfigError
-from crawler.fetch.render import chromium, policy, snapshot, temporary
+from crawler.fetch.render import chromium, driver_environment, policy, snapshot
 from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.inputs import Recorder
 from crawler.fetch.render.policy import RequestAnswer, answer
@@ -356,34 +355,11 @@ def test_an_address_that_scripts_replace_has_moved(url: str, shown: str, to: str
     assert snapshot.replacement(url, shown) == to
 
 
-def test_folders_of_killed_processes_are_removed_and_no_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left, link, other = (tmp_path / f"{temporary.PREFIX}{name}" for name in ("left", "link", "other"))
-    left.mkdir()
-    (left / "profile").write_text("stored")
-    other.write_text("a file")
-    link.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
-    (tmp_path / "elsewhere").mkdir()
-    with temporary.folder() as first, temporary.folder() as second:
-        assert first.is_dir()
-        assert second.is_dir()
-        assert not left.exists()
-        with temporary.environment_of_driver(first):
-            assert os.environ["TMPDIR"] == str(first)
-        assert os.environ.get("TMPDIR") != str(first)
-    assert not first.exists()
-    assert link.is_symlink()
-    assert other.exists()
-    assert (tmp_path / "elsewhere").exists()
-
-
 @pytest.mark.parametrize(
     ("options", "node", "during"),
     [
-        (None, None, temporary.LITTLE_GARBAGE),
-        ("--max-old-space-size=99", None, f"{temporary.LITTLE_GARBAGE} --max-old-space-size=99"),
+        (None, None, driver_environment.LITTLE_GARBAGE),
+        ("--max-old-space-size=99", None, f"{driver_environment.LITTLE_GARBAGE} --max-old-space-size=99"),
         ("--title=x", "/opt/node", "--title=x"),
     ],
 )
@@ -394,7 +370,7 @@ def test_the_driver_keeps_little_garbage(
         monkeypatch.delenv(name, raising=False)
         if value is not None:
             monkeypatch.setenv(name, value)
-    with temporary.environment_of_driver(tmp_path):
+    with driver_environment.environment_of_driver(tmp_path):
         assert os.environ["NODE_OPTIONS"] == during
     assert os.environ.get("NODE_OPTIONS") == options
 

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.abc
 
+from crawler import scratch
 from crawler.errors import ConfigError, ungrouped
-from crawler.fetch.render import chromium, inputs, snapshot, temporary
+from crawler.fetch.render import chromium, inputs, snapshot
 from crawler.fetch.render.browser import Browser
+from crawler.fetch.render.driver_environment import environment_of_driver
 from crawler.fetch.render.inputs import Inspector, Recorder, browser_digest
 from crawler.fetch.render.resources import LONGEST_LOOK, Deadline, Permission, Resources
 from crawler.fetch.render.snapshot import Snapshot
@@ -257,7 +259,7 @@ class Renderer:
 
         if self._playwright is None:
             await _check_driver()
-            with temporary.environment_of_driver(self._files.enter_context(temporary.folder())):
+            with environment_of_driver(self._files.enter_context(scratch.folder())):
                 self._playwright = await async_playwright().start()
         sandbox = chromium.has_sandbox()
         process = await self._playwright.chromium.launch(

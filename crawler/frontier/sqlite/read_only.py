@@ -66,13 +66,14 @@ def _unwritable(path: Path) -> sqlite3.Connection:
     if not logs:
         return connect(path.absolute().as_uri() + "?mode=ro&immutable=1", uri=True)
     import shutil  # noqa: PLC0415 - seldom needed, and `status` runs each minute
-    from tempfile import TemporaryDirectory  # noqa: PLC0415 - the same
+
+    from crawler import scratch  # noqa: PLC0415 - as above
 
     try:
-        with TemporaryDirectory(prefix="sitemap-state-") as folder:
+        with scratch.folder() as folder:
             for file in (path, *logs):
-                shutil.copyfile(file, Path(folder) / file.name)
-            return in_memory(connect(Path(folder) / path.name))
+                shutil.copyfile(file, folder / file.name)
+            return in_memory(connect(folder / path.name))
     except OSError as error:
         raise FrontierError(
             f"The state {path} is in a read-only place, and cannot be copied in order to read it "

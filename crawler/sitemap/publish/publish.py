@@ -22,6 +22,7 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
+from crawler import scratch
 from crawler.errors import ConfigError, OutputError, PublishRefused
 from crawler.model.facts import Entry, Extras
 from crawler.parse.url import Url, origin
@@ -421,7 +422,6 @@ def _print(place: Path, parts: Sequence[Part]) -> None:
 
 @contextmanager
 def _temporary(says: str = staging.OLD_FILES_KEPT) -> Iterator[Path]:
-    """A staging folder for output that is no folder. `says`: about the output, after a disk error."""
-    folder = Path(tempfile.gettempdir())
-    with staging.translated(folder, says), staging.temporary_folder(folder) as place:
+    """A folder for files of an output that is no folder. `says`: about the output, after a disk error."""
+    with staging.translated(tempfile.gettempdir(), says), scratch.folder() as place:
         yield place
