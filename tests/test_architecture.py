@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4127,
     "frontier": 8879,
     "sitemap": 5023,
-    "engine": 3503,
+    "engine": 3514,
     "workers": 1450,
     "app": 6228,
     "cli": 5938,

@@ -35,7 +35,6 @@ log = logging.getLogger("crawler.external")
 RESUMED: Final = 43_200.0  # seconds for which an interrupted check is continued
 TIMEOUT: Final = 10.0  # seconds to connect to a host, or to wait for more data
 OFFLINE: Final = "no other site could be reached"
-SLOW: Final = "their hosts are too slow"
 
 
 class _Chosen(NamedTuple):
@@ -138,7 +137,7 @@ async def _ended(
         because = OFFLINE
         log.warning("no other site could be reached: is this machine offline? no link is called broken")
     elif left > picked.left:
-        because = "max-external-time" if timed_out else SLOW
+        because = "max-external-time" if timed_out else max(checking.left, key=checking.left.__getitem__)
     if left and not checking.is_offline:
         log.warning(
             "not all links to other sites were checked", extra={"fields": {"left": left, "because": because}}

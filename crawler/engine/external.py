@@ -7,9 +7,9 @@ is given up. `rules.external` says what a
 reply means; which URLs are checked, and where the answers are kept, is decided by the caller.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -47,6 +47,9 @@ REFUSALS: Final = 3  # the same for those that it refused with 429, 503 and Retr
 GROUP: Final = 100  # answers in one transaction
 FLUSH: Final = 5.0  # seconds after which answers are stored
 LONGEST_DETAIL: Final = 500  # characters
+SLOW: Final = "their hosts are too slow"  # why URLs are left to the next check
+DELAYED: Final = "their hosts ask for longer pauses"
+SHARED: Final = "too many of them lead to one address"
 ALONE: Final = 5  # hosts; if so many fail and none answers, this machine is probably offline
 
 
@@ -110,6 +113,7 @@ class ExternalLinks:
     find: Callable[[Url], Awaitable[str | None]] = no_address
     checked: int = field(init=False, default=0)  # URLs with an answer that is stored
     is_offline: bool = field(init=False, default=False)  # no host answered at all
+    left: Counter[str] = field(init=False, default_factory=Counter)  # URLs that were left, by why
     _robots: Robots = field(init=False)
     _first_contacts: anyio.Semaphore = field(init=False)
     _places: anyio.CapacityLimiter = field(init=False)  # hosts that are asked at the same time
@@ -147,18 +151,25 @@ class ExternalLinks:
 
     async def _ask_host(self, host: _ExternalHost, links: Sequence[DueLink]) -> None:
         """Asks a host for one URL after the other. What takes too long is left to the next check."""
-        for link in links:
+        for position, link in enumerate(links):
             if host.spent > HOST_SECONDS or host.next - self.clock() > LONGEST_WAIT:
+                self.left[SLOW if host.spent > HOST_SECONDS else self._why(host)] += len(links) - position
                 return
             await self._sleep_until(host.next)  # meanwhile, another host has the place
             address = await self._address(link.url)
             async with address.lock:
                 await self._sleep_until(address.next)
                 async with self._places:
-                    with suppress(_TooLong):
+                    try:
                         self._answers.append(await self._answer(link))
+                    except _TooLong as error:
+                        self.left[str(error)] += 1
             if len(self._answers) >= GROUP or self.clock() - self._flushed >= FLUSH:
                 await self._flush()
+
+    def _why(self, host: _ExternalHost) -> str:
+        """Why the turn of a host is too far away."""
+        return DELAYED if host.delay > self.delay else SHARED
 
     async def _flush(self) -> None:
         """Stores the answers, unless it may be this machine that is offline."""
@@ -218,7 +229,7 @@ class ExternalLinks:
         host, address = self._hosts[urls.host(request.url)], await self._address(request.url)
         at = max(host.next, address.next, self.clock())
         if at - self.clock() > LONGEST_WAIT:
-            raise _TooLong
+            raise _TooLong(self._why(host))
         host.next, address.next = at + host.delay, at + self.delay
         await self._sleep_until(at)
         began = self.clock()
@@ -273,7 +284,7 @@ class ExternalLinks:
 
 
 class _TooLong(Exception):  # noqa: N818 - caught in this module, and not an error
-    """The turn of a host is too far away."""
+    """The turn of a host, or of its address, is too far away; its text says why."""
 
 
 class _Contact:

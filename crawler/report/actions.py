@@ -50,7 +50,7 @@ class Action(Struct, frozen=True):
 
 
 def actions(report: SiteReport) -> Sequence[Action]:
-    """At most `MOST`: errors and warnings, those that mend most first; then what is left of each finding."""
+    """At most `MOST`: errors, then warnings; of each, those that mend most first."""
     serious = [finding for finding in report.findings if finding.code.severity is not Severity.INFO]
     targets = _merged(one for finding in serious for one in _by_target(finding))
     places = list(_large(report, serious))
@@ -61,7 +61,7 @@ def actions(report: SiteReport) -> Sequence[Action]:
         large = [one for one in places if finding.code in one.codes]
         if left > 0 and not any(one.mends >= NEARLY_ALL * (links if one.page else left) for one in large):
             found.append(_rest(finding, left, [item for item in finding.items if item not in own]))
-    return sorted(found, key=lambda one: (-one.mends, SEVERITIES.index(one.severity), one.text))[:MOST]
+    return sorted(found, key=lambda one: (SEVERITIES.index(one.severity), -one.mends, one.text))[:MOST]
 
 
 def _common(finding: Finding) -> Sequence[Item]:

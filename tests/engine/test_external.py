@@ -104,6 +104,33 @@ async def test_names_of_one_address_share_its_pace() -> None:
     assert net.times("other.example")[-1] <= 1_005.0
 
 
+async def test_links_left_because_hosts_share_an_address_are_said_to_be() -> None:
+    """Many sites redirect to one server at the same time; none of them is slow."""
+    names = [f"http://n{n}.example/" for n in range(60)]
+    answers = {name: moved(f"http://cdn.example/{name[8:]}") for name in names}
+    net = Net("http://cdn.example/", *names, answers=answers)
+    net.check.concurrency, waiting, all_wait = 60, 0, anyio.Event()
+
+    async def fetch(request: Request, real: Callable[[Request], Awaitable[Reply]] = net.fetch) -> Reply:
+        nonlocal waiting
+        if request.url in names:
+            waiting += 1
+            if waiting == len(names):
+                all_wait.set()
+            await all_wait.wait()
+        return await real(request)
+
+    async def sleep(seconds: float, real: Callable[[float], Awaitable[None]] = net.sleep) -> None:
+        for _ in range(500 if seconds > 0 else 0):  # all others come to where they wait
+            await anyio.lowlevel.checkpoint()
+        await real(seconds)
+
+    net.fetch, net.check.sleep = fetch, sleep  # type: ignore[method-assign]
+    asked = await net.ask()
+    assert 10 < len(asked) < 61
+    assert net.check.left == {external.SHARED: 61 - len(asked)}
+
+
 async def test_hosts_take_turns_and_requests_in_flight_are_bounded() -> None:
     links = [f"http://{host}.example/{n}" for host in "abcdefgh" for n in range(3)]
     net = Net(*links, takes=0.2)
@@ -140,6 +167,7 @@ async def test_crawl_delay_of_host_is_obeyed_and_long_one_leaves_rest() -> None:
     assert [url for url in found if "b.example" in url] == ["http://b.example/0"]
     assert delays(net.times("a.example"))[1:] == [5.0, 5.0]
     assert net.check.checked == 4
+    assert net.check.left == {external.DELAYED: 2}
     assert net.now < 1_000 + 60
 
 
@@ -168,6 +196,7 @@ async def test_slow_host_is_left_after_its_share_of_time() -> None:
     net = Net(*(f"http://a.example/{n}" for n in range(100)), takes=14.0)
     await net.ask()
     assert net.check.checked < 12
+    assert net.check.left == {external.SLOW: 100 - net.check.checked}
     assert net.now < 1_000 + external.HOST_SECONDS + 60
 
 

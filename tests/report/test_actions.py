@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from crawler.model.external import ExternalCheck, ExternalRow
 from crawler.report.actions import Action, actions, words
-from crawler.report.catalogue import Code
+from crawler.report.catalogue import Code, Severity
 from crawler.report.report import Finding, Item, Said
 from tests.report.made import NIGHT, MadeState
 
@@ -156,3 +156,20 @@ def test_files_that_one_line_disallows_name_it(lines: list[str]) -> None:
 
 def about_links(state: MadeState) -> list[Action]:
     return [action for action in actions(state.report()) if Code.BROKEN_LINK in action.codes]
+
+
+def test_errors_come_before_warnings_however_much_these_mend() -> None:
+    state = MadeState(1)
+    for number in range(12):
+        state.page(f"/{number}", links=["/other", "/gone-0" if number else "/gone-1"], title="The same")
+    for path in ("/gone-0", "/gone-1"):
+        state.page(path, "failed:not-found", status=404)
+    items = [replace(LOGO, links=200, site_wide=True)]
+    state.files = [Finding(Code.BROKEN_IMAGE, 1, 0, 200, 200, items)]
+    found = actions(state.report())
+    order = [(action.severity, -action.mends) for action in found]
+    assert [severity for severity, _ in order] == sorted(
+        (severity for severity, _ in order), key=[*Severity].index
+    )
+    assert [mends for severity, mends in order if severity is Severity.ERROR] == [-11, -1]
+    assert found[2].codes == [Code.BROKEN_IMAGE]
