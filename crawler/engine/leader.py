@@ -73,7 +73,11 @@ class Leader:
             return Event.SETTLED
         if await self.site.scripted.choose():
             return None
-        if not (phase is Phase.ARRIVING and self._is_partial) and await self.release():
+        if phase is Phase.ARRIVING and self._is_partial:
+            released = await self.frontier.arrive(self.site.starts.ends) if self.site.starts.have_moved else 0
+        else:
+            released = await self.release()
+        if released:
             return None
         if phase is Phase.ARRIVING:
             await self._leave_starts()

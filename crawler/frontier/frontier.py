@@ -146,6 +146,10 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         """See `ports.Queue.requeue`."""
         return await self._call(self._as_leader(self._discovery.requeue), visits)
 
+    async def arrive(self, pages: Sequence[Url]) -> int:
+        """See `ports.Queue.arrive`."""
+        return await self._call(self._as_leader(self._revisits.arrive), pages)
+
     async def advance(self, depth: int | None = None) -> Round:
         """See `ports.Queue.advance`."""
         return await self._call(self._as_leader(self._rounds.advance), ANY_DEPTH if depth is None else depth)

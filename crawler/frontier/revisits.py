@@ -16,8 +16,9 @@ from crawler.frontier.patterns import PatternTable, sample
 from crawler.frontier.publications import last_publication
 from crawler.frontier.rows import of
 from crawler.frontier.schema import IN_SITEMAP, VERSION_OF
-from crawler.frontier.visits import move
+from crawler.frontier.visits import move, release
 from crawler.model.survey import Knowledge
+from crawler.parse.url import Url
 from crawler.rules import revisits
 from crawler.rules.noise import LastChange
 from crawler.rules.record import (
@@ -127,6 +128,8 @@ _NEW: Final = f"""
 SELECT v.id, u.url FROM visit AS v JOIN url AS u ON u.id = v.id WHERE v.state = {PLANNED} AND v.rank < 0
 """
 _NEXT: Final = f"SELECT id FROM visit WHERE state = {PLANNED} AND rank >= 0 ORDER BY rank LIMIT :most"
+_NAMED: Final = "u.@key @any(keys, key)"
+_OPENED_AT: Final = f"SELECT v.id FROM visit AS v JOIN url AS u ON u.id = v.id WHERE {_NAMED} AND v.state"
 _RELEASE: Final = f"UPDATE visit SET state = {QUEUED} WHERE id @any(ids)"
 
 # What is still open at the end: known pages are as they were.
@@ -249,6 +252,20 @@ class Revisits:
 
     def _terms(self) -> _RunTerms:
         return _RunTerms._make(self._db.one(_TERMS, {"run": self._db.run}))
+
+    def arrive(self, pages: Sequence[Url]) -> int:
+        """See `ports.Queue.arrive`. No limit keeps them."""
+        if not self._patterns.is_partial:
+            return 0
+        given = {"run": self._db.run, "since": self._db.since, "keys": self._db.dialect.keys(pages)}
+        self._open([Revisit(*row) for row in self._db.all(f"{_KNOWN} AND {_NAMED}", given)], PLANNED)
+        ids = [number for (number,) in self._db.all(f"{_OPENED_AT} < {QUEUED}", given)]
+        for table in "visit", "url":
+            self._db.do(
+                f"UPDATE {table} SET depth = 0 WHERE id @any(ids)", {"ids": self._db.dialect.all_of(ids)}
+            )
+        release(self._db, ids, self._patterns.round + 1)
+        return len(self._db.all(f"{_OPENED_AT} = {QUEUED}", given))
 
     def within(self, wanted: int) -> int:
         """How many of these pages may be released."""

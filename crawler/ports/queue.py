@@ -115,6 +115,12 @@ class Queue(Pacer, Reads, Protocol):
         """Queues filtered URLs that are to be fetched after all. Returns how many of them are due."""
         ...
 
+    async def arrive(self, pages: Sequence[Url]) -> int:
+        """Queues those of these URLs, to which start URLs redirect, that a partial run has not visited; how
+        many are due.
+        """
+        ...
+
     async def advance(self, depth: int | None = None) -> Round:
         """Releases the next visits of patterns that may be crawler traps (not deeper than `depth`).
 

@@ -104,7 +104,7 @@ async def test_names_of_one_address_share_its_pace() -> None:
     assert net.times("other.example")[-1] <= 1_005.0
 
 
-async def test_links_left_because_hosts_share_an_address_are_said_to_be() -> None:
+async def test_links_left_as_hosts_share_an_address_say_so() -> None:
     """Many sites redirect to one server at the same time; none of them is slow."""
     names = [f"http://n{n}.example/" for n in range(60)]
     answers = {name: moved(f"http://cdn.example/{name[8:]}") for name in names}

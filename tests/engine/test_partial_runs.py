@@ -82,6 +82,36 @@ async def test_unvisited_pages_stay_and_new_ones_come_first(tmp_path: Path) -> N
             assert len([one for one in site.log[asked:] if "robots" not in one.target]) <= 31
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        CannedResponse(status=404),
+        None,
+        CannedResponse(body=b"nothing", headers=(("X-Robots-Tag", "noindex"),)),
+    ],
+    ids=["known, and failed", "new", "known"],
+)
+@pytest.mark.parametrize("target", ["/home", "/home?lang=en"])
+async def test_a_start_page_that_redirects_now_is_followed_at_once(
+    tmp_path: Path, target: str, first: CannedResponse | None
+) -> None:
+    """Even where the target is new in a pattern of queries, or failed when it was visited last."""
+    with serving(build()) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        if first:
+            site.page("/s0", links=[f"/s0/p{n}" for n in range(20)] + [target])
+            site.answers[target] = lambda _, first=first: first  # type: ignore[misc]
+        await nights.night()
+        site.redirect("/", target)
+        site.page(target, links=[f"/s{n}" for n in range(5)], text="The new home page.")
+        for _ in range(2):
+            asked = len(site.log)
+            ending, listed = await nights.night(budget=10)
+            assert (ending, len(listed)) == (Ending.COMPLETE, 106)
+            assert target in listed
+            assert target in visited(site, asked)
+
+
 async def test_every_page_has_its_turn(tmp_path: Path) -> None:
     with serving(build()) as (site, origin):
         nights = Nights(origin, tmp_path)
