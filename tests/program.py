@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.waiting import until
 
 PARENT = """
-import contextlib, json, os, signal, sys
+import atexit, contextlib, gc, json, os, signal, sys, threading
 import crawler.app.job, crawler.app.stored_frontier, crawler.cli.crawl, crawler.cli.export, crawler.cli.list, crawler.cli.main
 import crawler.cli.status, crawler.cli.submit, crawler.sitemap.publish.object_store, crawler.sitemap.read
 import crawler.frontier.postgres.frontier, crawler.frontier.sqlite.frontier
@@ -46,7 +46,18 @@ def program(words, folder, environment, files, patch, moment, turn, sign):
     if moment:
         failpoints.hook = hook
     exec(patch, {})
-    main(words)
+    code = 0
+    try:
+        main(words)
+    except SystemExit as left:
+        code = left.code
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # to take an interpreter apart would copy all pages of memory that it shares with its parent
+
+gc.freeze()
 
 for line in sys.stdin:
     verb, *rest = json.loads(line)
