@@ -7,7 +7,7 @@ from tests.server import Origin, http, moved, page
 from tests.shared.members import Member
 from tests.waiting import until
 
-PAGES = 40
+PAGES = 12
 
 
 def put(here: Origin, there: Origin) -> None:

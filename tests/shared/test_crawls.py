@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 def test_members_publish_bytes_of_one_process_also_in_next_run(
     site: Origin, alone: Path, members: Crew, tmp_path: Path
 ) -> None:
-    state, count = new_state(), 5
+    state, count = new_state(), 3
     for turn in range(2):
         before, out = len(site.log), tmp_path / str(turn)
         crawled = [members.start(words(site, state, out, "--run", str(turn))) for _ in range(count)]
@@ -31,11 +31,11 @@ def test_members_publish_bytes_of_one_process_also_in_next_run(
     assert len(conditional) == 3 * PAGES, "what was dated is asked whether it changed"
 
 
-# Between a commit and the next one nothing is written: to die after one is to die before the other.
+# Between a commit and the next one nothing is written: to die after one is to die before the other. Only verbs that write
+# something for this site; `test_nothing_lost` finds the moments that do.
 MOMENTS = [
     "after commit of begin", "after commit of take_leadership", "after commit of add", "after commit of settle_seed",
-    "after commit of lease", "after commit of settle", "after commit of advance",
-    "after commit of ignore_canonicals", "after commit of unlist_duplicates", "after commit of date", "after commit of finish",
+    "after commit of lease", "after commit of settle", "after commit of finish",
     "before rename of manifest.json", "after rename of sitemap.xml.gz",
     "after commit of mark_published", "after commit of conclude", "after commit of end_session",
 ]  # fmt: skip
@@ -69,7 +69,7 @@ def test_members_killed_at_random_publish_the_same_once(
     living = [members.start(crawl) for _ in range(3)]
     killed = 0
     while killed < 5 and all(member.poll() is None for member in living):
-        asked(site, chance.randint(20, 60), living)
+        asked(site, chance.randint(10, 30), living)
         victim = living.pop(chance.randrange(3) if killed else 0)  # the leader is among them
         victim.kill()
         killed += victim.wait() != 0
@@ -101,7 +101,7 @@ def test_a_frozen_leader_wakes_as_another_member(
     assert files(out) == files(alone / "0")
 
 
-@pytest.mark.parametrize("moment", [f"commit of {verb}" for verb in ("begin", "lease", "settle", "beat")])
+@pytest.mark.parametrize("moment", [f"commit of {verb}" for verb in ("begin", "lease", "beat")])
 def test_a_member_frozen_in_a_transaction_blocks_nobody(
     site: Origin, alone: Path, members: Crew, tmp_path: Path, moment: str
 ) -> None:
@@ -113,7 +113,10 @@ def test_a_member_frozen_in_a_transaction_blocks_nobody(
 def test_nor_does_one_that_is_frozen_behind_a_pooler(
     site: Origin, alone: Path, members: Crew, tmp_path: Path, mode: str
 ) -> None:
-    """The session that the pooler lent to it was another's; its transaction names it all the same."""
+    """The session that the pooler lent to it was another's; its transaction names it all the same.
+
+    With "session" as without a pooler, while it settles.
+    """
     server = Server()
     try:
         with server.pooled(mode, 4 if mode == "transaction" else 9) as address:
@@ -165,7 +168,7 @@ def test_a_database_that_crashes_costs_nothing_but_time(site: Origin, alone: Pat
         with crew(tmp_path / "members", life=60.0) as members:
             found = [members.start(crawl) for _ in range(2)]
             for _ in range(2):
-                asked(site, 60, found)
+                asked(site, 40, found)
                 server.crash()
                 server.start()
             assert [member.wait() for member in found] == [0, 0], [member.said for member in found]

@@ -98,8 +98,9 @@ def test_a_folder_that_answers_429_stops_no_member(members: Crew, tmp_path: Path
     assert files(out) == files(tmp_path / "calm")
 
 
-@pytest.mark.parametrize("moment", ["before commit of store_answers", "after commit of store_answers"])
-@pytest.mark.parametrize("code", [0, 6])
+@pytest.mark.parametrize(
+    ("moment", "code"), [("before commit of store_answers", 0), ("after commit of store_answers", 6)]
+)
 def test_a_leader_killed_while_links_are_checked(
     members: Crew, tmp_path: Path, moment: str, code: int
 ) -> None:

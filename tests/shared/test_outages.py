@@ -73,7 +73,7 @@ def test_a_full_disk_under_the_database_loses_nothing(site: Origin, alone: Path,
             out, address = tmp_path / "out", server.address.replace("/postgres", "/crawls")
             crawl = words(site, named(address), out, "--run", "once", "--rate", "150")
             found = [members.start(crawl) for _ in range(2)]
-            asked(site, 60, found)
+            asked(site, 40, found)
             ballast = disk / "ballast"
             with suppress(OSError), ballast.open("wb", buffering=0) as file:
                 while True:
@@ -102,11 +102,11 @@ def test_failover_to_replica_that_lacks_commits_loses_no_page(
         crawl.remove("-q")
         with crew(tmp_path / "members", life=60.0) as members:
             found = [members.start(crawl) for _ in range(2)]
-            asked(site, 60, found)
+            asked(site, 30, found)
             server.crash()
             replica = server.copy()
             server.start()
-            asked(site, 80, found)
+            asked(site, 50, found)
             server.crash()
             server.fail_over(replica)
             assert [member.wait() for member in found] == [0, 0], [member.said for member in found]
@@ -164,7 +164,7 @@ def test_members_with_workers_publish_bytes_of_one_process(
     leader = members.start(crawl)
     asked(site, 30, [leader])
     others = [members.start(crawl) for _ in range(2)]
-    asked(site, 60, others)
+    asked(site, 30, others)
     os.kill(others[0].pid, signal.SIGKILL)
     asked(site, 30, [leader])
     os.kill(leader.pid, signal.SIGSTOP)
