@@ -14,7 +14,7 @@ from crawler.frontier.dialect import translated
 from crawler.frontier.sqlite.dialect import BoundDialect, SqliteDialect
 
 MOST_ROWS: Final = 256  # in a statement with bound values, of which SQLite takes 32,766
-_NAME: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
+_NAME: Final = re.compile(r":(?<![:\w]:)([a-z_]+)")
 _BOUND: Final = BoundDialect()
 
 # For each None and bool that is bound, sqlite3 looks for a way to adapt it, which takes longest if there is
