@@ -35,21 +35,21 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4314,
-    "model": 2023,
+    "parse": 4321,
+    "model": 2030,
     "errors": 200,
     "scratch": 75,
-    "settings": 1715,
-    "ports": 1062,
-    "rules": 4502,
-    "report": 4134,
-    "fetch": 4127,
-    "frontier": 8900,
+    "settings": 1718,
+    "ports": 1066,
+    "rules": 4529,
+    "report": 4141,
+    "fetch": 4128,
+    "frontier": 8929,
     "sitemap": 5023,
-    "engine": 3518,
+    "engine": 3523,
     "workers": 1450,
-    "app": 6228,
-    "cli": 5938,
+    "app": 6239,
+    "cli": 5942,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

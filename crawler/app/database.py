@@ -6,6 +6,8 @@ raises `ConfigError` if --state is not a database, and `FrontierError`.
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from crawler.app.settings_urls import normaliser, start_url
 from crawler.app.state import address_of, name_of
 from crawler.errors import ConfigError
@@ -67,4 +69,4 @@ def _address(settings: Settings, name: str | None) -> Address:
         )
     if name is None:
         return address
-    return address._replace(name=name_of(start_url(name, normaliser(settings))) if is_web(name) else name)
+    return replace(address, name=name_of(start_url(name, normaliser(settings))) if is_web(name) else name)

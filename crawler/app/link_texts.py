@@ -9,9 +9,10 @@ here changes what is listed.
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import anyio
+from msgspec import Struct
 
 from crawler.app import report as reports
 from crawler.app.parts import Parts
@@ -84,21 +85,21 @@ async def read_link_texts(
     return count
 
 
-class _Broken(NamedTuple):
+class _Broken(Struct, frozen=True):
     """A target of links with a finding."""
 
     links: int  # pages that link to it
     pages: Sequence[int]  # the first of these
 
 
-class _PageToRead(NamedTuple):
+class _PageToRead(Struct, frozen=True):
     """A page that is to be read, and its targets with findings."""
 
     page: PageRow
     targets: Sequence[int]
 
 
-class LinkTexts(NamedTuple):
+class LinkTexts(Struct, frozen=True):
     """Reads the pages of one run: at most `most`, by `read`, within `seconds`."""
 
     frontier: Frontier

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, 
 from pathlib import Path
 from typing import Final, TextIO, TypeVar
 
+from msgspec.structs import replace
+
 from crawler.app import atomic
 from crawler.app.broken_files import broken_files
 from crawler.app.features import FEATURES
@@ -76,7 +78,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
     if not runs or start is None:
         raise NoState("The state contains no URLs yet: crawl first.")
     balance = await frontier.read(reads.RunBalance())
-    newest = runs[-1]._replace(outcomes=balance.outcomes)
+    newest = replace(runs[-1], outcomes=balance.outcomes)
     site = urls.origin(await final_start(frontier, start))
     base = await published_as(frontier, settings) or PublishBase(site, site)
     from importlib.metadata import version  # noqa: PLC0415 - slow to import, and few crawls make a report

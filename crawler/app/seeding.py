@@ -23,7 +23,7 @@ from typing import BinaryIO, Final, Protocol
 
 import anyio
 import anyio.to_thread
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from crawler.app.settings_urls import line_url, normaliser, sitemap_of
 from crawler.engine.robots import Access
@@ -298,7 +298,7 @@ class Seeds:
         seed = read.seed
         below = await self._named(read.below)
         room = ROOM_BY_LEVEL[seed.depth + 1] if seed.depth + 1 < len(ROOM_BY_LEVEL) else 0
-        passed = await self.queue.settle_seed(read._replace(below=tuple(below)), room)
+        passed = await self.queue.settle_seed(structs.replace(read, below=tuple(below)), room)
         if seed.kind is SeedKind.INPUT:
             return passed
         fields: dict[str, object] = {"url": seed.name}

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
 from crawler.app.state import MEMORY
 from crawler.errors import ConfigError
@@ -182,7 +183,7 @@ class _Ledger:
         await self._frontier.enter([row for row, _ in batch], len(batch))
 
     def _judged(self, row: LedgerRow) -> tuple[LedgerRow, Url, Change | None]:
-        row = row._replace(submitted=None) if self._is_new else row
+        row = replace(row, submitted=None) if self._is_new else row
         url = self._base.published(row.url)
         if refusal(url):
             return row, url, None

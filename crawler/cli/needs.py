@@ -5,14 +5,16 @@ contradict each other wherever they are from are refused where they are used.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from crawler.errors import ConfigError
 from crawler.settings.object_url import is_object_url, state_object
 from crawler.settings.sections import Settings
 
 
-class Need(NamedTuple):
+class Need(Struct, frozen=True):
     """What flags need. `by`: the field that decides; a command without it does not need it."""
 
     fields: tuple[str, ...]

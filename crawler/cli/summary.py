@@ -9,7 +9,9 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from crawler.app.features import FEATURES
 from crawler.app.features.feature import Feature
@@ -137,7 +139,7 @@ def _changes(facts: Facts) -> str:
     return " ".join(f"{sign}{counts[name]:,}" for name, sign in CHANGES.items()) if counts else ""
 
 
-class Line(NamedTuple):
+class Line(Struct, frozen=True):
     """A fact about a run: its key in the JSON, and its line in the text."""
 
     key: str
@@ -298,7 +300,7 @@ def wall_words(facts: Facts) -> Sequence[str]:
 # -- what next ----------------------------------------------------------------------------------------------
 
 
-class Hint(NamedTuple):
+class Hint(Struct, frozen=True):
     """A suggestion, with a command to copy."""
 
     text: str

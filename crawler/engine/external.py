@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import anyio
+from msgspec.structs import replace
 
 from crawler.engine.robots import Robots, ask_robots
 from crawler.errors import ungrouped
@@ -233,7 +234,7 @@ class ExternalLinks:
         host.next, address.next = at + host.delay, at + self.delay
         await self._sleep_until(at)
         began = self.clock()
-        reply = await self.fetcher.fetch(request._replace(seconds=EXCHANGE))
+        reply = await self.fetcher.fetch(replace(request, seconds=EXCHANGE))
         host.spent += self.clock() - began
         host.next = max(host.next, began + host.delay)
         address.next = max(address.next, began + self.delay)
@@ -296,7 +297,7 @@ class _Contact:
         self.failure: Broken | None = None
 
     async def fetch(self, request: Request) -> Reply:
-        reply = await self._fetch(request._replace(wants_body=self._wants_body))
+        reply = await self._fetch(replace(request, wants_body=self._wants_body))
         if isinstance(reply, Broken) and not self._has_answered:
             self.failure = reply
         self._has_answered = True  # what a redirect leads to is another host

@@ -9,8 +9,8 @@ read there before it was asked is read again.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from crawler.model.note import ASKED_PLACES, MISSING
@@ -30,7 +30,7 @@ NOTHING = MissingPage((), 0)  # matches no page
 MOST_LINKS = 200  # of a page that a folder shows for all that is missing
 
 
-class _Page(NamedTuple):
+class _Page(Struct, frozen=True):
     """What is compared of a page."""
 
     blocks: frozenset[int]
@@ -59,7 +59,7 @@ class MissingPages:
             return lease
         url = lease.visit.url
         missing = self._known.get(soft_404.doubtful_place(url)) or self._known.get(origin(url))
-        return lease._replace(missing=missing) if missing else lease
+        return replace(lease, missing=missing) if missing else lease
 
     async def has_places(self) -> bool:
         """Whether a folder answers anything: links were followed there before it was asked."""

@@ -8,7 +8,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -141,7 +141,7 @@ class OriginRules(Struct, frozen=True):
 _UNKNOWN: Final = OriginRules(None, "")
 
 
-class CacheSize(NamedTuple):
+class CacheSize(Struct, frozen=True):
     """How many origins' rules are kept, and in about how many bytes."""
 
     origins: int = 10_000

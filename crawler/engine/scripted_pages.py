@@ -9,6 +9,8 @@ evidence is what is stored of the pages themselves.
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec.structs import replace
+
 from crawler.model.note import SCRIPTED
 from crawler.model.visit import Lease, ScriptedPages
 from crawler.ports import Frontier, reads
@@ -27,7 +29,7 @@ class ScriptedSite:
 
     def prepared(self, lease: Lease) -> Lease:
         """The lease with what was chosen so far."""
-        return lease._replace(scripted=self._chosen) if self._chosen else lease
+        return replace(lease, scripted=self._chosen) if self._chosen else lease
 
     async def recall(self, *, anew: bool = False) -> None:
         """Restores what this run has chosen."""

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec.structs import replace
+
 from crawler.engine.aliases import Aliases
 from crawler.engine.missing_pages import MissingPages
 from crawler.engine.query_values import QueryValues
@@ -111,5 +113,5 @@ class CrawledSite:
     async def checked_again(self, filtered: Sequence[Visit]) -> Sequence[Visit]:
         """The visits of URLs that were filtered, in the scope of now."""
         await self.aliases.check(visit.url for visit in filtered)
-        ours = [visit._replace(url=self.candidates.scope.ours(visit.url)) for visit in filtered]
+        ours = [replace(visit, url=self.candidates.scope.ours(visit.url)) for visit in filtered]
         return [self.candidates.visit(visit.url, visit.depth, visit.via, visit.hops) for visit in ours]

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
@@ -93,7 +94,7 @@ class Retrying(Struct, frozen=True, kw_only=True):
         began, site = self.clock(), origin(request.url)
         fetch = self._counted if self.traffic else self.fetcher.fetch
         with budget:
-            reply = await fetch(request._replace(seconds=budget.left))
+            reply = await fetch(replace(request, seconds=budget.left))
         budget.timeouts += isinstance(reply, Broken) and reply.cause is Cause.TIMEOUT
         took = self.clock() - began - (request.room.waited if request.room else 0.0)
         wait = self.throttle.of(site, reply, max(0.0, took), self._now())

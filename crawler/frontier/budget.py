@@ -4,7 +4,9 @@ The last resort against endless sites, beside the patterns of `rounds`: what wai
 budget is spent. It is computed from the rows of a run at a barrier. The numbers are those of `rules.traps`.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.frontier.database import Database
 from crawler.frontier.patterns import READ
@@ -56,7 +58,7 @@ FROM known WHERE run = :run AND state = {SETTLED} AND attempts > 0 AND depth < :
 SETTLED_SO_FAR: Final = "SELECT coalesce(sum(settled), 0) FROM member WHERE run = :run"
 
 
-class _RunCounts(NamedTuple):
+class _RunCounts(Struct, frozen=True):
     """What a run had found when its rows were last counted."""
 
     settled: int  # URLs

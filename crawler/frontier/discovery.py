@@ -7,7 +7,9 @@ URLs wait for each other without a deadlock.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from crawler.frontier.database import CHUNK, Database
 from crawler.frontier.dialect import found_columns, found_rows
@@ -183,14 +185,14 @@ WHERE id = :member
 """
 
 
-class _Older(NamedTuple):
+class _Older(Struct, frozen=True):
     """The row of a URL that an earlier run found last."""
 
     id: int
     run: int
 
 
-class FoundBefore(NamedTuple):
+class FoundBefore(Struct, frozen=True):
     """FoundBefore URLs."""
 
     numbers: Mapping[Url, int]  # those of this run: their record numbers, as in `Added`

@@ -11,6 +11,8 @@ from functools import lru_cache
 from itertools import islice, starmap
 from typing import Final
 
+from msgspec.structs import replace
+
 from crawler.frontier.database import CHUNK, Database
 from crawler.frontier.levels import IS_POOR, REPEATS
 from crawler.model.outcome import Unlisted, code
@@ -209,7 +211,8 @@ def _copies(db: Database) -> Mapping[int, str]:
     starts = {number for (number,) in db.all(STARTS, {"run": db.run, "start": SeedKind.START.value})}
     return copies(
         [
-            page._replace(
+            replace(
+                page,
                 is_canonical=page.url in named,
                 linked=linked.get(page.id, 0),
                 is_start=page.id in starts,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from crawler.frontier import pace, queries, waits
@@ -148,7 +149,7 @@ class _Due(NamedTuple):
     detail: str | None
 
 
-class _Booking(NamedTuple):
+class _Booking(Struct, frozen=True):
     """The next slots of a host."""
 
     host: int
@@ -159,7 +160,7 @@ class _Booking(NamedTuple):
     is_paced: bool
 
 
-class LeaseSlot(NamedTuple):
+class LeaseSlot(Struct, frozen=True):
     """When a page may be requested."""
 
     at: float  # seconds since the epoch

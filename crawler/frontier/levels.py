@@ -6,7 +6,9 @@ of other pages link to become a pattern, which is sampled in rounds (`rounds`). 
 Each method is called within a transaction of the leader.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
@@ -77,7 +79,7 @@ UPDATE url SET trap = r.trap, sample = r.sample FROM @rows(id, trap, sample) WHE
 """
 
 
-class _Linked(NamedTuple):
+class _Linked(Struct, frozen=True):
     """A URL that a page links to."""
 
     id: int

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from crawler.model.outcome import Moved
 from crawler.model.reasons import Why
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement
@@ -26,7 +28,7 @@ def deduplicated(found: Iterable[Visit]) -> list[Visit]:
         if known is None or (known.filtered is Why.NOFOLLOW and visit.filtered is not Why.NOFOLLOW):
             visits[visit.url] = visit
         elif visit.hops < known.hops and visit.filtered is not Why.NOFOLLOW:
-            visits[visit.url] = known._replace(hops=visit.hops)
+            visits[visit.url] = replace(known, hops=visit.hops)
     return list(visits.values())
 
 

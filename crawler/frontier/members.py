@@ -8,7 +8,9 @@ leadership.
 import os
 import socket
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.errors import LeadershipLost
 from crawler.frontier.database import Database
@@ -69,7 +71,7 @@ WHERE m.run = :run ORDER BY m.id
 """
 
 
-class Beat(NamedTuple):
+class Beat(Struct, frozen=True):
     """What a heartbeat found."""
 
     is_alive: bool  # False: this member was marked dead

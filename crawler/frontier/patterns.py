@@ -6,7 +6,9 @@ patterns and begins rounds; other members refresh what they cached.
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.frontier.database import Database
 from crawler.model.outcome import Pattern
@@ -45,7 +47,7 @@ INSERT INTO trap (run, kind, pattern, example, closed) VALUES (:run, :kind, :pat
 """
 
 
-class Position(NamedTuple):
+class Position(Struct, frozen=True):
     """The pattern of a URL, the position of the URL in it, and whether the pattern is closed."""
 
     trap: int

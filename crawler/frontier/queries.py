@@ -9,7 +9,9 @@ of the state; the backend chooses the size of the chunks.
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from msgspec import Struct
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import FACT_COLUMNS, of
@@ -149,7 +151,7 @@ ORDER BY s.number DESC LIMIT 1
 """
 
 
-class Stream(NamedTuple):
+class Stream(Struct, frozen=True):
     """A query that may return a row for each URL of the state; it ends with a condition."""
 
     sql: str

@@ -8,7 +8,10 @@ fetched URLs depends only on the site, not on the order of responses or on inter
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
@@ -172,7 +175,7 @@ SELECT u.url FROM visit AS v JOIN url AS u ON u.id = v.id
 """
 
 
-class _Held(NamedTuple):
+class _Held(Struct, frozen=True):
     """A pattern with held URLs."""
 
     trap: int
@@ -187,7 +190,7 @@ class _Held(NamedTuple):
     host: int
 
 
-class _Decidable(NamedTuple):
+class _Decidable(Struct, frozen=True):
     """A pattern whose sample was read."""
 
     trap: int
@@ -295,7 +298,7 @@ class Rounds:
         waiting = [_Held(*row) for row in self._db.all(WITH_HELD, {"run": self._db.run})]
         begun = dict(self._db.all(RETRIED_OF_PATTERNS))
         waiting = [
-            one._replace(left=one.left - begun.get(one.trap, 0))
+            replace(one, left=one.left - begun.get(one.trap, 0))
             for one in self._growing(waiting, closed)
             if one.host not in busy
         ]

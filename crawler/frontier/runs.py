@@ -7,7 +7,10 @@ if it can.
 import json
 import math
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawler.errors import ConfigError, Exit, StateBusy
 from crawler.frontier import queries
@@ -109,7 +112,7 @@ ORDER BY seed IS DISTINCT FROM (SELECT id FROM seed WHERE kind = 0), id LIMIT 1
 """
 
 
-class _Last(NamedTuple):
+class _Last(Struct, frozen=True):
     """The newest run."""
 
     number: int
@@ -184,7 +187,7 @@ class RunTable:
             move(self._db, self._db.all(ROBOTS_DOWN, {"run": last.number}))
             self._seeds.reopen()
         if self._reopen(terms) and last.status == "complete":
-            last = last._replace(status="crawling")
+            last = replace(last, status="crawling")
             self._db.do("UPDATE run SET status = 'crawling' WHERE number = :run", {"run": last.number})
         self._sit(terms)
         self._db.do(RETURN)

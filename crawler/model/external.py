@@ -8,6 +8,8 @@ beside it.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct
+
 from crawler.model.reasons import Cause, Reason
 from crawler.parse.url import Url
 
@@ -61,7 +63,7 @@ def says(code: str) -> str:
         return code
 
 
-class DueLink(NamedTuple):
+class DueLink(Struct, frozen=True):
     """A URL of another site that is to be checked."""
 
     id: int
@@ -116,7 +118,7 @@ class ExternalCheck(NamedTuple):
     because: str = ""  # why; a setting
 
 
-class ExternalCounts(NamedTuple):
+class ExternalCounts(Struct, frozen=True):
     """The links of a run to other sites, by what is known of them."""
 
     codes: Mapping[str, int]  # by code of the answer, of this or an earlier check

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Final, NamedTuple, TypeAlias
 
-from msgspec import Meta
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from crawler.model.reasons import Reason, Source
 from crawler.model.rendering import Count, Rendering
@@ -88,7 +89,7 @@ LabelledUrl: TypeAlias = tuple[Annotated[str, Meta(max_length=LONGEST_LABEL, pat
 """A URL that an optional feature reads of a page, and what the page says of it: a language code."""
 
 
-class Element(NamedTuple):
+class Element(Struct, frozen=True):
     """An XML element that an optional feature adds to an entry: a URL between two texts."""
 
     before: str
@@ -97,7 +98,7 @@ class Element(NamedTuple):
     is_optional: bool = False  # it is left out if the URL is not valid, or if a file has no room for it
 
 
-class Extras(NamedTuple):
+class Extras(Struct, frozen=True):
     """What an entry has beside its URL and date."""
 
     changefreq: str | None = None  # None: that of all entries
@@ -106,10 +107,10 @@ class Extras(NamedTuple):
 
     def with_elements(self, more: Iterable[Element]) -> "Extras":
         """The same, with more elements."""
-        return self._replace(elements=(*self.elements, *more))
+        return replace(self, elements=(*self.elements, *more))
 
 
-class Entry(NamedTuple):
+class Entry(Struct, frozen=True):
     """One URL of the sitemap."""
 
     url: Url

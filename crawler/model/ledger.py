@@ -5,12 +5,14 @@ A mark stands for a version of a page: its content, and its date. The frontier s
 text; `rules.submission` decides what a difference means.
 """
 
-from typing import NamedTuple, Self
+from typing import Self
+
+from msgspec import Struct
 
 from crawler.parse.url import Url
 
 
-class Mark(NamedTuple):
+class Mark(Struct, frozen=True):
     """One version of a page, with the text form `content@date`."""
 
     content: str  # a fingerprint, or after = a digest of the bytes (`parse.fingerprint.BYTES`); "" for none
@@ -23,7 +25,7 @@ class Mark(NamedTuple):
         return cls(content, int(date) if date else None)
 
 
-class LedgerRow(NamedTuple):
+class LedgerRow(Struct, frozen=True):
     """A URL that the ledger and the newest run disagree about. Marks are in their text form."""
 
     url: Url
@@ -32,7 +34,7 @@ class LedgerRow(NamedTuple):
     outcome: str = ""  # its code in the newest run; "": not found
 
 
-class LedgerHead(NamedTuple):
+class LedgerHead(Struct, frozen=True):
     """The ledger as a whole."""
 
     base: str  # base of the published URLs that it is about

@@ -4,7 +4,7 @@ Each has a stable code, used in state, logs and reports, and a sentence for peop
 bound what a worker process may send as the outcome of a visit.
 """
 
-from typing import Annotated, NamedTuple, TypeAlias, assert_never
+from typing import Annotated, TypeAlias, assert_never
 
 from msgspec import Meta, Struct
 
@@ -16,7 +16,7 @@ HTML = frozenset({"text/html", "application/xhtml+xml"})
 Detail = Annotated[str, Meta(max_length=1_000_000)]  # of a Location header, after percent-encoding
 
 
-class Pattern(NamedTuple):
+class Pattern(Struct, frozen=True):
     """A pattern of URLs that may be a crawler trap."""
 
     kind: str  # calendar or query

@@ -1,7 +1,5 @@
 """The robots.txt of an origin (RFC 9309), and whether it allows a URL."""
 
-from typing import NamedTuple
-
 from msgspec import Struct
 
 from crawler.model.reasons import Cause, Why
@@ -27,7 +25,7 @@ class RobotsFile(Struct, frozen=True):
         return self.detail.startswith((Cause.CONNECT.says, Cause.TIMEOUT.says))
 
 
-class Permit(NamedTuple):
+class Permit(Struct, frozen=True):
     """Whether robots.txt allows a URL, and the line that decides."""
 
     allowed: bool

@@ -56,7 +56,7 @@ class TargetRow(NamedTuple):
     redirect: int = 0  # the id of its target; 0: it does not redirect
 
 
-class FeatureRow(NamedTuple):
+class FeatureRow(Struct, frozen=True):
     """A settled URL of the newest run, and what an optional feature read of its page."""
 
     id: int
@@ -66,7 +66,7 @@ class FeatureRow(NamedTuple):
     read: tuple[LabelledUrl, ...] = ()
 
 
-class EdgeRow(NamedTuple):
+class EdgeRow(Struct, frozen=True):
     """The links of a URL. Other URLs are given by `PageRow.id`."""
 
     id: int
@@ -86,14 +86,14 @@ class AnchorRow(NamedTuple):
     version: str = ""  # of the content of the page
 
 
-class LinksRow(NamedTuple):
+class LinksRow(Struct, frozen=True):
     """Where a URL leads a visitor, by `PageRow.id`."""
 
     links: Sequence[int] = ()  # negative: nofollow
     redirect: int = 0  # 0: none
 
 
-class Tallies(NamedTuple):
+class Tallies(Struct, frozen=True):
     """Counts over listed pages. A group: pages of one origin with the same text."""
 
     undated: int = 0  # without a date
@@ -132,7 +132,7 @@ class PublicationRow(NamedTuple):
     files_changed: float | None = None
 
 
-class RunRow(NamedTuple):
+class RunRow(Struct, frozen=True):
     """A run. Times in seconds since the epoch."""
 
     number: int

@@ -26,7 +26,7 @@ class Run(Struct, frozen=True):
     follows: int | None = None
 
 
-class Terms(NamedTuple):
+class Terms(Struct, frozen=True):
     """What the members of a run must agree on, besides the settings that affect what is found and listed."""
 
     key: str = ""  # of the run; members with the same one work on the same run; empty: on the unfinished one
@@ -80,7 +80,7 @@ class Interruption(NamedTuple):
         return json.dumps(self)
 
 
-class SessionEnd(NamedTuple):
+class SessionEnd(Struct, frozen=True):
     """The work and the end of a session: one start of the program that worked on a run."""
 
     exit: int
@@ -93,7 +93,7 @@ class SessionEnd(NamedTuple):
     goes_on: bool = False  # only this session ends: other members continue the run
 
 
-class Member(NamedTuple):
+class Member(Struct, frozen=True):
     """A process that works on a run, or did so."""
 
     name: str  # HOST:PID
@@ -116,7 +116,7 @@ class Member(NamedTuple):
         return self.name.rpartition(":")[0]
 
 
-class Wait(NamedTuple):
+class Wait(Struct, frozen=True):
     """A host whose open pages are not due yet."""
 
     origin: str
@@ -124,7 +124,7 @@ class Wait(NamedTuple):
     pages: int
 
 
-class Outlook(NamedTuple):
+class Outlook(Struct, frozen=True):
     """What is known of the rest of a run."""
 
     site: str = ""  # the first start URL
@@ -133,7 +133,7 @@ class Outlook(NamedTuple):
     left: float = 0.0  # seconds until its known pages are done, at least
 
 
-class Progress(NamedTuple):
+class Progress(Struct, frozen=True):
     """The newest run of a state."""
 
     run: Run

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from crawler.model.facts import Validators
 from crawler.model.reasons import SeedKind, SeedOutcome
@@ -14,7 +16,7 @@ SeedUrls: TypeAlias = Mapping[Url, datetime | None]
 NO_DATES: Final[Mapping[Url, datetime]] = MappingProxyType({})
 
 
-class Seed(NamedTuple):
+class Seed(Struct, frozen=True):
     """A source of URLs other than links: the start URLs together, a file of `--input`, or a sitemap."""
 
     kind: SeedKind
@@ -31,14 +33,14 @@ class Seed(NamedTuple):
                 return f"the sitemap {self.name}"
 
 
-class SeedCopy(NamedTuple):
+class SeedCopy(Struct, frozen=True):
     """A sitemap as it was answered last, to be used again as long as the server says that it is the same."""
 
     validators: Validators
     body: bytes  # compressed by zlib; empty if there are no validators, or if it is too large to be kept
 
 
-class SeedSettlement(NamedTuple):
+class SeedSettlement(Struct, frozen=True):
     """What became of a seed."""
 
     seed: Seed

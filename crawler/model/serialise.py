@@ -8,7 +8,7 @@ lists of columns and all messages are generated, so that no code depends on posi
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -84,7 +84,7 @@ OBSTACLE: Final = Form(attrgetter("value"), Obstacle.of)
 RENDERING: Final = Form(rendering.written, rendering.read)
 
 
-class Fact(NamedTuple):
+class Fact(Struct, frozen=True):
     """One plain value of `Facts`."""
 
     name: str  # name of its column in every backend

@@ -5,13 +5,15 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from crawler.model.facts import Facts, LabelledUrl
 from crawler.model.outcome import Outcome
 from crawler.model.visit import Lease, Links, Visit
 from crawler.parse.url import Url
 
 
-class Verdict(NamedTuple):
+class Verdict(Struct, frozen=True):
     """The judge's decision on a reply."""
 
     outcome: Outcome
@@ -24,7 +26,7 @@ class Verdict(NamedTuple):
     """What each optional feature read of the page; a 304 leaves what is stored."""
 
 
-class VisitResult(NamedTuple):
+class VisitResult(Struct, frozen=True):
     """The result of a visit."""
 
     verdict: Verdict
@@ -40,14 +42,14 @@ class WhyUnvisited(Enum):
     VOID = "this process was silent for too long, and others may have taken it"
 
 
-class Unvisited(NamedTuple):
+class Unvisited(Struct, frozen=True):
     """A lease that was not used: the page was not requested, and will be leased again."""
 
     lease: Lease
     why: WhyUnvisited
 
 
-class LinkNumbers(NamedTuple):
+class LinkNumbers(Struct, frozen=True):
     """The links of a page by the record numbers of their URLs, in order; 0 stands for the next of
     `Settlement.found`.
     """
@@ -56,7 +58,7 @@ class LinkNumbers(NamedTuple):
     avoided: Sequence[int] = ()  # linked only with nofollow
 
 
-class Settlement(NamedTuple):
+class Settlement(Struct, frozen=True):
     """A closed lease, and what its page led to: visits of URLs that may be new, and the numbers of known
     ones.
     """
@@ -78,7 +80,7 @@ class KnownUrl(NamedTuple):
     settled: bool = True
 
 
-class Settled(NamedTuple):
+class Settled(Struct, frozen=True):
     """The result of `Queue.settle`."""
 
     new: int  # visits that were not known, without filtered and held ones

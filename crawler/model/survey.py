@@ -59,7 +59,7 @@ class Build(Struct, frozen=True):
     age: int = LONG_AGO  # seconds from `last` to the newest response
 
 
-class NewBlock(NamedTuple):
+class NewBlock(Struct, frozen=True):
     """Listed pages of an origin that changed in the same way, so far as is known."""
 
     origin: str
@@ -67,7 +67,7 @@ class NewBlock(NamedTuple):
     pages: int
 
 
-class DatesSeen(NamedTuple):
+class DatesSeen(Struct, frozen=True):
     """What all pages of a run tell about their dates."""
 
     origins: Sequence[Evidence]
@@ -94,7 +94,7 @@ class Doubts(Struct, frozen=True):
     restless: tuple[tuple[str, int, int], ...] = ()
 
 
-class SitemapCounts(NamedTuple):
+class SitemapCounts(Struct, frozen=True):
     """What became of the sitemaps of a run."""
 
     outcomes: Mapping[str, int]  # by the code of their `SeedOutcome`, or "open", or "passed" (skipped)
@@ -117,7 +117,7 @@ class Knowledge(Struct, frozen=True):
         return ceil((self.pages + self.waiting) / self.max_age) if self.max_age else self.pages
 
 
-class Survey(NamedTuple):
+class Survey(Struct, frozen=True):
     """Counts over all URLs of a run."""
 
     outcomes: Mapping[str, int]  # by `code`, of the URLs on the site's own origin
@@ -125,7 +125,7 @@ class Survey(NamedTuple):
     elsewhere: tuple[str, int] | None = None  # the other origin that most pages name as canonical; how many
 
 
-class PagesOfKind(NamedTuple):
+class PagesOfKind(Struct, frozen=True):
     """Pages whose scripts may treat them alike."""
 
     kind: str
@@ -133,7 +133,7 @@ class PagesOfKind(NamedTuple):
     first: Url  # the smallest URL
 
 
-class ScriptedKinds(NamedTuple):
+class ScriptedKinds(Struct, frozen=True):
     """The kinds of pages with scripts."""
 
     plain: Sequence[PagesOfKind]  # of listed pages that were not rendered; the largest first
@@ -150,7 +150,7 @@ class WithContent(Struct, frozen=True):
     spared: tuple[Url, ...]  # pages that are not meant
 
 
-class RepeatedPage(NamedTuple):
+class RepeatedPage(Struct, frozen=True):
     """A listed page that may be the same as another one."""
 
     origin: str

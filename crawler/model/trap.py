@@ -40,14 +40,14 @@ class Trap(Struct, frozen=True):
         return f"{SAYS[self.kind]}: {self.pattern}, as in {shown}{hint}"
 
 
-class PatternPage(NamedTuple):
+class PatternPage(Struct, frozen=True):
     """A page of a pattern that was read."""
 
     url: Url
     content: str | None
 
 
-class DoubtfulPattern(NamedTuple):
+class DoubtfulPattern(Struct, frozen=True):
     """A pattern of queries whose last sample brought nothing new, unless its pages are true ones."""
 
     id: int

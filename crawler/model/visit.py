@@ -15,7 +15,7 @@ from crawler.model.reasons import Why
 from crawler.parse.url import Url
 
 
-class Visit(NamedTuple):
+class Visit(Struct, frozen=True):
     """A URL to be visited, and how it was found."""
 
     url: Url
@@ -30,7 +30,7 @@ class Visit(NamedTuple):
 LONGEST_VISIT: Final = 840.0
 
 
-class Lease(NamedTuple):
+class Lease(Struct, frozen=True):
     """The right to visit one URL, until it is settled or the frontier takes it back."""
 
     id: int

@@ -5,7 +5,9 @@ whatever these are. It is no HTML parser: what a page links to and contains is f
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.parse.late import late
 
@@ -22,7 +24,7 @@ _BEGUN: Final = late(rb"<(?:/?[A-Za-z]|[!?])")
 _ATTRIBUTE: Final = late(rb"[\s/\"']([A-Za-z-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++))")
 
 
-class Elements(NamedTuple):
+class Elements(Struct, frozen=True):
     """What a page consists of, each in the order of the page. Bytes as they are written."""
 
     resources: tuple[bytes, ...]  # addresses of scripts, frames, images, styles, forms, and refreshs

@@ -6,7 +6,9 @@ those of HTML and takes linear time, as the document is untrusted. Pure.
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.parse.late import late
 
@@ -31,7 +33,7 @@ def is_feed(body: bytes) -> bool:
     return bool(_ROOT.search(body, 0, ROOT_WITHIN))
 
 
-class FeedItem(NamedTuple):
+class FeedItem(Struct, frozen=True):
     """An item of a feed, as written but for entities."""
 
     href: str  # of its first link to a page, else of a guid that is a link

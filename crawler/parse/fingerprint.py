@@ -12,8 +12,11 @@ from one on which only a menu or a list of other pages did. Pure.
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 try:
     # The same as hashlib's, but without loading OpenSSL: saves 4 MB in each parsing process.
@@ -68,7 +71,7 @@ _WIDE_BLANKS: Final = tuple(
 )
 
 
-class VisibleText(NamedTuple):
+class VisibleText(Struct, frozen=True):
     """The visible text of a page."""
 
     title: str
@@ -150,7 +153,7 @@ def _length(text: str) -> int:
     return len(text) if len(text) > EXACTLY_COUNTED else len(" ".join(text.split()))
 
 
-class Folded(NamedTuple):
+class Folded(Struct, frozen=True):
     """The same as bytes, with one blank for each run of whitespace."""
 
     title: bytes
@@ -166,7 +169,7 @@ def fold(visible: VisibleText) -> Folded:
     return Folded(title, _plain(visible.text), _plain(visible.linked), media)
 
 
-class Lasting(NamedTuple):
+class Lasting(Struct, frozen=True):
     """The content of a page without what changes from one request to the next: pieces separated by NODE."""
 
     whole: bytes  # title, text and media
@@ -183,7 +186,7 @@ def echoless(folded: Folded, echo: Echo, plain: Lasting) -> Lasting:
     """Without what repeats the address; `plain` is the same with it."""
     title, text = echo.without(folded.title), echo.without(folded.text)
     if text is folded.text:
-        return plain._replace(whole=title + plain.whole[len(folded.title) :])
+        return replace(plain, whole=title + plain.whole[len(folded.title) :])
     told = _told(text)
     if not plain.whole.startswith(folded.text, len(folded.title) + 1):
         told = volatile_text.without_volatile(told)  # what is left of a text without any has none, either
@@ -199,7 +202,7 @@ def without_echo(folded: Folded, echo: Echo) -> Lasting:
         )
         for part in (folded.text, folded.linked)
     )
-    return lasting(folded._replace(text=text, linked=linked))
+    return lasting(replace(folded, text=text, linked=linked))
 
 
 def _told(text: bytes) -> bytes:
@@ -235,7 +238,7 @@ def pieces(content: Lasting) -> tuple[int, ...]:
 def unordered(visible: VisibleText) -> str:
     """`DIGITS` hex digits, independent of the order of the text and of arrows: for sort orders of a list."""
     pieces = sorted(piece.strip() for piece in _ARROWS.sub("", visible.text).split(_SEPARATOR))
-    ordered = visible._replace(text=_SEPARATOR.join(filter(None, pieces)), linked="")
+    ordered = replace(visible, text=_SEPARATOR.join(filter(None, pieces)), linked="")
     return digest(lasting(fold(ordered)).whole)
 
 

@@ -1,6 +1,8 @@
 """What an optional feature reads of a page, as the judge sees it. `app.features` has the features."""
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from crawler.model.facts import LabelledUrl
 from crawler.model.outcome import Outcome
@@ -13,7 +15,7 @@ if TYPE_CHECKING:  # commands that only read the state do not load the HTML pars
     from crawler.parse.html import ParsedPage
 
 
-class SeenPage(NamedTuple):
+class SeenPage(Struct, frozen=True):
     """A page, and the verdict on it."""
 
     url: Url

@@ -3,7 +3,9 @@
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from crawler.model.facts import Validators
 from crawler.model.rendering import Inputs
@@ -24,7 +26,7 @@ class Room(Protocol):
         ...
 
 
-class Request(NamedTuple):
+class Request(Struct, frozen=True):
     """One GET, one HEAD, or one POST of JSON."""
 
     url: Url

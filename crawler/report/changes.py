@@ -7,7 +7,9 @@ if the run is not complete, as they may still be found.
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.model import external
 from crawler.model.outcome import says
@@ -20,7 +22,7 @@ FIRST: Final = 100  # URLs of each kind to keep
 _MENDABLE: Final = FAILED | {UrlKind.MOVED}
 
 
-class UrlChange(NamedTuple):
+class UrlChange(Struct, frozen=True):
     """A URL, with details of the change."""
 
     url: str

@@ -7,7 +7,10 @@ run are left out if the run is not complete; a finding that did not apply in the
 
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawler.model import external, rendering
 from crawler.model.external import ExternalCheck
@@ -42,7 +45,7 @@ FEWEST: Final = 10
 _STALE: Final = FAILED | {UrlKind.MOVED, UrlKind.ROBOTS, UrlKind.NOINDEX, UrlKind.CANONICAL, UrlKind.DROPPED}
 
 
-class PageFinding(NamedTuple):
+class PageFinding(Struct, frozen=True):
     """One finding about one URL. Other URLs are given by id."""
 
     code: Code
@@ -151,7 +154,7 @@ class Findings:
 
     def _judged(self, found: PageFinding) -> Iterator[PageFinding]:
         if self.complete or found.code not in NEEDS_COMPLETE:
-            yield found._replace(new=self._is_new(found.code, found.page))
+            yield replace(found, new=self._is_new(found.code, found.page))
 
     def pages_in(self, code: Code) -> int:
         """Number of pages that link to the URLs with this finding, or are in its groups; else 0."""
@@ -219,13 +222,13 @@ class Findings:
         end, links = UrlKind(self._kinds[page.id]), self.inbound.count[page.id]
         is_first = not self.inbound.redirected[page.id]
         if end in FAILED and (links or page.seed or is_first or is_endless):
-            yield self._found(BY_KIND[end], page, page.detail)._replace(hops=hops)
+            yield replace(self._found(BY_KIND[end], page, page.detail), hops=hops)
         if end in FAILED:
             return
         if len(hops) > 1 and is_first:
-            yield self._found(Code.REDIRECT_CHAIN, page, page.detail)._replace(hops=hops)
+            yield replace(self._found(Code.REDIRECT_CHAIN, page, page.detail), hops=hops)
         if links:
-            yield self._found(Code.REDIRECT_LINKED, page, page.detail)._replace(hops=hops[-1:])
+            yield replace(self._found(Code.REDIRECT_LINKED, page, page.detail), hops=hops[-1:])
 
     def _canonical(self, page: PageRow) -> Iterator[PageFinding]:
         """Problems with the canonical URL of a page."""

@@ -7,7 +7,9 @@ estimate while URLs are found as fast as they are done.
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.model.outcome import Failed, Later, Listed, code
 from crawler.model.phases import Phase
@@ -22,7 +24,7 @@ ENOUGH_SECONDS: Final = 5.0  # elapsed seconds, before the remaining time is est
 BACKING_OFF: Final = 10.0  # seconds that "backing off" is shown at least
 
 
-class Sample(NamedTuple):
+class Sample(Struct, frozen=True):
     """The progress of the run at a moment."""
 
     at: float

@@ -6,7 +6,9 @@ of a circle of canonicals ignore each other; a page that only leads into the cir
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.model.outcome import says
 
@@ -14,7 +16,7 @@ LEADS_BACK: Final = "leads back to this page"
 ENDLESS: Final = "its redirects have no end"
 
 
-class Naming(NamedTuple):
+class Naming(Struct, frozen=True):
     """A page that is not listed because it names another URL as canonical."""
 
     id: int
@@ -22,7 +24,7 @@ class Naming(NamedTuple):
     target: str
 
 
-class End(NamedTuple):
+class End(Struct, frozen=True):
     """What became of a URL that was named, or that a redirect led to, and is not listed."""
 
     outcome: str  # its code

@@ -6,7 +6,9 @@ Pure.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.model.outcome import Failed, code
 from crawler.model.reasons import Cause
@@ -24,7 +26,7 @@ _NOT_FOUND: Final = code(Failed(Cause.NOT_FOUND))
 _MAY_PASS: Final = frozenset(code(Failed(cause)) for cause in PASSING)
 
 
-class FailedUrl(NamedTuple):
+class FailedUrl(Struct, frozen=True):
     """A URL that failed in this run."""
 
     outcome: str  # its code

@@ -8,6 +8,8 @@ one page at several URLs. Pure.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from crawler.parse import url as urls
 from crawler.parse.late import late
 from crawler.parse.url import Url
@@ -22,7 +24,7 @@ _PARAMETER: Final = late(r"([?&]?)[^?&=]+=([^?&=]+)&?$")
 _PART: Final = late(r"([/;?&=.,+:|]*)(.*?)([/;?&=.,+:|]*)$")
 
 
-class PartKind(NamedTuple):
+class PartKind(Struct, frozen=True):
     """Where in the addresses of an origin a part stands, and how it is set off."""
 
     site: str

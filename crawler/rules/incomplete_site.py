@@ -7,7 +7,9 @@ counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.model.facts import Obstacle
 from crawler.model.reasons import Why
@@ -33,7 +35,7 @@ _OF_SCRIPTS: Final = (Obstacle.SHELL, Obstacle.HASH_ROUTES, Obstacle.EMPTY)
 _PAGES: Final = tuple(f"unlisted:{why.value}" for why in (Why.CANONICAL, Why.NOINDEX, Why.SOFT_404, Why.TRAP))
 
 
-class Landing(NamedTuple):
+class Landing(Struct, frozen=True):
     """The page that a start URL led to."""
 
     url: Url
@@ -45,7 +47,7 @@ class Landing(NamedTuple):
         return self.obstacle or (Obstacle.LOGIN if self.has_moved and names_login(self.url) else None)
 
 
-class SiteDoubts(NamedTuple):
+class SiteDoubts(Struct, frozen=True):
     """`doubt` is a reason not to publish for the first time; `notes` are worth knowing."""
 
     doubt: str = ""

@@ -7,7 +7,9 @@ said to this crawler alone.
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.parse import robots_meta
 from crawler.parse.robots_meta import Directives
@@ -21,7 +23,7 @@ SEARCH_BOTS: Final = frozenset({
 """The crawlers of search engines, by the names that they heed."""
 
 
-class Indexing(NamedTuple):
+class Indexing(Struct, frozen=True):
     """What a page says."""
 
     directives: Directives = Directives()  # to this crawler
@@ -33,7 +35,7 @@ class Indexing(NamedTuple):
 NOTHING_SAID: Final = Indexing()
 
 
-class Audience(NamedTuple):
+class Audience(Struct, frozen=True):
     """Whom a sitemap is for."""
 
     agent: str  # product token of this crawler, in lower case

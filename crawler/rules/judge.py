@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from crawler.model.facts import LONGEST_HEADER, Facts, LabelledUrl, Lastmod, Obstacle, Validators
 from crawler.model.outcome import HTML, Failed, Kept, Later, Listed, Moved, Outcome, Unlisted
@@ -201,7 +202,7 @@ class Judge:
             return Verdict(Unlisted(Why.SOFT_404, soft_404.at_origin(urls.origin(url))[0]), facts)
         verdict = self._html(lease, reply, facts, page, now)
         if lease.missing and lease.missing.content and lease.missing.content == page.content:
-            return verdict._replace(links=soft_404.leading_on(url, verdict.links, lease.missing))
+            return replace(verdict, links=soft_404.leading_on(url, verdict.links, lease.missing))
         return verdict
 
     def _lastmod(self, header: datetime | None, stated: datetime | None = None) -> Lastmod | None:

@@ -15,8 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from itertools import chain, groupby, takewhile
-from typing import Final, NamedTuple
+from typing import Final
 from zlib import crc32
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 RUNS: Final = 3  # in a row
 WIDTH: Final = 5  # characters for a piece: four hex digits of its digest, and the changes in a row
@@ -43,7 +46,7 @@ _HAS_CHANGED: Final = RUNS + 1
 _NEW: Final = RUNS + 2
 
 
-class Piece(NamedTuple):
+class Piece(Struct, frozen=True):
     """A piece of text: its digest, in how many runs in a row it changed, `RUNS` at most, and whether it was
     another one in its place since it is watched.
     """
@@ -148,7 +151,7 @@ def _news(before: Sequence[Piece], now: Sequence[Piece]) -> str:
 
 
 def _still(piece: Piece) -> Piece:
-    return piece if piece.is_noise else piece._replace(changes=0)
+    return piece if piece.is_noise else replace(piece, changes=0)
 
 
 def _changed(old: Piece, digest: int) -> Piece:

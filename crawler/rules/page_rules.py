@@ -6,6 +6,8 @@ priority are added to the entries when they are published.
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from crawler.model.facts import Entry, Extras
 from crawler.parse import url as urls
 from crawler.parse.url import Url
@@ -46,4 +48,4 @@ class PageRules:
         rule = self.of(entry.url)
         if rule is None or (rule.changefreq is None and rule.priority is None):
             return entry
-        return entry._replace(extras=Extras(rule.changefreq, rule.priority))
+        return replace(entry, extras=Extras(rule.changefreq, rule.priority))

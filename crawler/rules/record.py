@@ -10,6 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from crawler.model.outcome import Failed, Kept, Listed, Outcome, Unlisted, code
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.survey import LONG_AGO
@@ -34,7 +37,7 @@ UNVISITED: Final = code(Unlisted(Why.UNVISITED))
 # -- found -----------------------------------------------------------------------------------------------
 
 
-class Way(NamedTuple):
+class Way(Struct, frozen=True):
     """How a URL was found, and its state since."""
 
     depth: int  # links from a start URL
@@ -63,10 +66,10 @@ def found_again(known: Way, found: Way) -> Way:
     if known.state == SETTLED and known.outcome == TOO_MANY_REDIRECTS and hops < known.hops:
         return Way(known.depth, hops, via)
     if found.depth >= known.depth or not (known.state in {HELD, QUEUED} or known.outcome == TOO_DEEP):
-        return known._replace(hops=hops, via=via)
+        return replace(known, hops=hops, via=via)
     if known.state == SETTLED:
-        return found._replace(hops=hops)
-    return known._replace(depth=found.depth, hops=hops, via=found.via)
+        return replace(found, hops=hops)
+    return replace(known, depth=found.depth, hops=hops, via=found.via)
 
 
 class Earlier(NamedTuple):
@@ -261,7 +264,7 @@ def first_date(
     return None
 
 
-class Distrust(NamedTuple):
+class Distrust(Struct, frozen=True):
     """The sources of dates that are not trusted on one origin."""
 
     header: bool = False  # its Last-Modified headers

@@ -9,8 +9,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from crawler.model.visit import Links, MissingPage
 from crawler.parse import url as urls
@@ -176,7 +178,7 @@ def leading_on(url: Url, links: Links, missing: MissingPage) -> Links:
     )
 
 
-class Place(NamedTuple):
+class Place(Struct, frozen=True):
     """A place where a page may be an answer to nothing, and two nonexistent pages of it."""
 
     prefix: str  # of URLs

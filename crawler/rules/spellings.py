@@ -9,8 +9,10 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from crawler.parse import languages
 from crawler.parse import url as urls
@@ -99,7 +101,7 @@ def without_session(url: str) -> str:
     return next((rest for _, rest in sessions(url)), url)
 
 
-class Copy(NamedTuple):
+class Copy(Struct, frozen=True):
     """A listed page that another one may be a copy of."""
 
     id: int
@@ -156,7 +158,7 @@ def _for_visitors(pages: Sequence[Copy], places: Collection[str]) -> defaultdict
     return found
 
 
-class Repeat(NamedTuple):
+class Repeat(Struct, frozen=True):
     """A listed page with the content of one that was read before it."""
 
     id: int

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from crawler.model.outcome import Pattern
 from crawler.model.trap import Trap
 from crawler.parse import url as urls
@@ -142,7 +144,7 @@ class Traps:
         pattern = pattern_of(url)
         if pattern is None or pattern.kind in self._allowed:
             return None
-        return pattern._replace(named=named)
+        return replace(pattern, named=named)
 
     def report(self, kind: str, pattern: str, example: str) -> None:
         """Records a trap for the report."""

@@ -6,7 +6,9 @@ replies are used: it says nothing of the page that was asked for.
 """
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from crawler.model.reply import Headers
 from crawler.parse import headers as fields
@@ -27,7 +29,7 @@ REFUSING: Final = frozenset({401, 403, 405, 429})
 _WITHOUT_PAGE: Final = frozenset({204, 205, 304, 404, 410})
 
 
-class FieldMark(NamedTuple):
+class FieldMark(Struct, frozen=True):
     """A header field that only the answer of a firewall has."""
 
     wall: str
@@ -36,7 +38,7 @@ class FieldMark(NamedTuple):
     statuses: frozenset[int] = frozenset()  # with which it counts; none: with any
 
 
-class PageMark(NamedTuple):
+class PageMark(Struct, frozen=True):
     """What the page of a firewall has. All that is given must be found."""
 
     wall: str

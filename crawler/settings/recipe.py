@@ -8,7 +8,10 @@ import glob
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from crawler.parse.late import late
 from crawler.settings.values import compile_pattern
@@ -23,7 +26,7 @@ UNLISTED: Final = late(
 )
 
 
-class Recipe(NamedTuple):
+class Recipe(Struct, frozen=True):
     """The patterns of one system."""
 
     name: str
@@ -39,7 +42,7 @@ class Recipe(NamedTuple):
         """
         folders = {path.partition("?")[0].rpartition("/")[0] for path in starts} - {""}
         no_list, exclude = ((*own, *_moved(own, sorted(folders))) for own in (self.no_list, self.exclude))
-        return self._replace(no_list=no_list, exclude=exclude)
+        return replace(self, no_list=no_list, exclude=exclude)
 
     def is_of(self, page: bytes) -> bool:
         """Whether the system made this page. `page`: HTML in lower case."""

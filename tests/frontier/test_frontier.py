@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.patterns import sample
@@ -1293,13 +1294,13 @@ async def test_urls_named_by_seed_are_not_held(bench: Bench) -> None:
     await bench.ready()
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(400)))
-    seeds = [shop(n)._replace(via=None, depth=0) for n in (7, 401)]
+    seeds = [replace(shop(n), via=None, depth=0) for n in (7, 401)]
     named_by = sitemap("map")
     assert await bench.frontier.add(seeds, named_by) == 2
     assert {lease.visit.url for lease in await bench.leases()} == {seed.url for seed in seeds}
     await rounds(bench)
     held = shop(await held_back(bench))
-    assert await bench.frontier.add([held._replace(via=None)], named_by) == 1
+    assert await bench.frontier.add([replace(held, via=None)], named_by) == 1
     assert [lease.visit.url for lease in await bench.leases()] == [held.url]
 
 
@@ -1366,7 +1367,7 @@ async def sampled(bench: Bench, shown: str | None, found: int = 0) -> list[str]:
         for lease in await bench.leases(1_000):
             url = lease.visit.url
             asked.append(url)
-            others = [shop(1_000 + number * 1_000 + len(asked))._replace(via=url) for number in range(found)]
+            others = [replace(shop(1_000 + number * 1_000 + len(asked)), via=url) for number in range(found)]
             pages.append(
                 (lease, Facts(200, content="gone" if url.endswith("7") else "there", echoing=url), others)
             )
@@ -1408,7 +1409,7 @@ async def test_chain_of_numbers_is_followed_if_they_are_bounded(
         [lease] = await bench.leases()
         asked += 1
         said = Facts(200, content="there", echoing=lease.visit.url)
-        after = (shop(asked)._replace(via=lease.visit.url),) if asked < 90 else ()
+        after = (replace(shop(asked), via=lease.visit.url),) if asked < 90 else ()
         await bench.settle(lease, Listed(), *after, facts=said)
     assert asked == read
 
@@ -1443,7 +1444,7 @@ async def test_values_that_values_lead_to_come_last(bench: Bench) -> None:
             url = lease.visit.url
             number = int(url.rpartition("=")[2]) if "?" in url else 0
             more = [shop(n) for n in range(3 * number, 3 * number + 3)] if number >= 10_000 else []
-            to = [one._replace(via=url) for one in (more if "?" in url else articles)]
+            to = [replace(one, via=url) for one in (more if "?" in url else articles)]
             pages.append((lease, Facts(200, content=digest(url.encode())), to))
         await bench.settle_all(pages)
     assert {one.url for one in articles} <= {*asked[:250]}

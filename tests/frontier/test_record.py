@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from crawler.model.facts import Facts, Lastmod
 from crawler.model.outcome import Failed, Listed, code
@@ -76,7 +77,7 @@ async def test_urls_are_found_again_as_the_rule_says(bench: Bench, seed: int) ->
                 known[one.url] = found_again(known[one.url], new) if one.url in known else new
         await bench.frontier.settle(settlements)
         for lease in await bench.leases(chance.randrange(3)):
-            known[lease.visit.url] = known[lease.visit.url]._replace(state=LEASED)
+            known[lease.visit.url] = replace(known[lease.visit.url], state=LEASED)
     for url, expected in known.items():
         stored = await bench.frontier.read(reads.RecordOf(url))
         assert stored

@@ -13,6 +13,7 @@ import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from crawler.app.compose import check_extras
 from crawler.errors import ConfigError
@@ -195,9 +196,9 @@ def test_page_is_rendered_as_sample_by_kind_or_as_before() -> None:
         return seen.rendering.needs if seen and seen.rendering else None
 
     assert needs(lease) is None
-    assert needs(lease._replace(scripted=ScriptedPages(frozenset({URL})))) is Needs.SAMPLE
+    assert needs(structs.replace(lease, scripted=ScriptedPages(frozenset({URL})))) is Needs.SAMPLE
     for kind in (facts.scripts[: rules.KIND], facts.scripts[rules.KIND :]):
-        assert needs(lease._replace(scripted=ScriptedPages(kinds=frozenset({kind})))) is Needs.PATTERN
+        assert needs(structs.replace(lease, scripted=ScriptedPages(kinds=frozenset({kind})))) is Needs.PATTERN
     for before, now in (
         (sample(MORE)[2], Needs.SAMPLE),
         (sample(SAME)[2], Needs.SAMPLE),
@@ -205,7 +206,7 @@ def test_page_is_rendered_as_sample_by_kind_or_as_before() -> None:
         (sample(SAME)[2]._replace(needs=Needs.PATTERN), None),
     ):
         prior = Prior(Listed(), facts._replace(rendering=before))
-        assert needs(lease._replace(prior=prior)) is now
+        assert needs(structs.replace(lease, prior=prior)) is now
 
 
 @pytest.mark.parametrize(("routes", "obstacle"), [(2, Obstacle.HASH_ROUTES), (0, Obstacle.EMPTY)])
@@ -476,13 +477,13 @@ async def test_a_visit_ends_before_its_lease_whatever_it_waits_for(is_new: bool)
         request = Request(URL, until=anyio.current_time() - GRACE)
         if is_new:  # all browsers are taken
             await renderer._places.acquire_on_behalf_of(source)
-            request = request._replace(shell=Response(200, rendering=Rendering(Needs.ALWAYS)))
+            request = structs.replace(request, shell=Response(200, rendering=Rendering(Needs.ALWAYS)))
         else:
             recorder = Recorder(
                 Resources(source, source.permission, source.slot), nullcontext, renderer._driven, _today()
             )
             await recorder.get(URL, {}, keep=False)
-            request = request._replace(inputs=recorder.inputs(URL, Response(200, body=b"x" * 100)))
+            request = structs.replace(request, inputs=recorder.inputs(URL, Response(200, body=b"x" * 100)))
             assert request.inputs
         reply = await renderer.fetch(request)
     assert isinstance(reply, Broken)

@@ -4,6 +4,7 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from crawler.model.rows import PageRow
 from crawler.parse.url import Url
@@ -22,8 +23,8 @@ def found(number: int, code: Code) -> PageFinding:
 def test_the_most_linked_come_first_then_by_url(links: list[int]) -> None:
     order = FindingOrder()
     for number, count in enumerate(links):
-        order.add(found(number, Code.BROKEN_LINK)._replace(links=count))
-        order.add(found(number, Code.BROKEN_LINK)._replace(links=count))
+        order.add(replace(found(number, Code.BROKEN_LINK), links=count))
+        order.add(replace(found(number, Code.BROKEN_LINK), links=count))
     expected = sorted(range(len(links)), key=lambda number: (-links[number], number))
     assert list(order.pages(Code.BROKEN_LINK)) == expected
     assert list(order.pages(Code.ORPHAN)) == []
@@ -33,7 +34,7 @@ def test_the_most_linked_come_first_then_by_url(links: list[int]) -> None:
 def test_the_largest_groups_come_first_and_stay_together(groups: list[int]) -> None:
     order, sizes = FindingOrder(), Counter(groups)
     for number, group in enumerate(groups):
-        order.add(found(number, Code.DUPLICATE_TITLE)._replace(group=group))
+        order.add(replace(found(number, Code.DUPLICATE_TITLE), group=group))
     expected = sorted(
         range(len(groups)), key=lambda number: (-sizes[groups[number]], groups.index(groups[number]), number)
     )

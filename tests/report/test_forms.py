@@ -164,7 +164,7 @@ def test_a_refused_run_says_what_is_published_and_why(form: ModuleType) -> None:
     state.page("/", seed=START, was="listed")
     reason = "Only 1 URL would be listed: " + "the last publication had 22 of them, " * 8 + "so it stays."
     known = state.known()
-    runs = [*known.runs[:-1], known.runs[-1]._replace(refused=reason)]
+    runs = [*known.runs[:-1], replace(known.runs[-1], refused=reason)]
     report = ReportBuilder(replace(known, run=runs[-1], runs=runs)).report({})
     text = form.rendered(report)
     assert reason in text

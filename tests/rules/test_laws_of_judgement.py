@@ -10,6 +10,7 @@ from itertools import count
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from crawler.parse.echo import Echo
 from crawler.parse.extract import Extract
@@ -58,7 +59,7 @@ def test_no_content_leaves_the_list_for_its_address(pages: list[Copy]) -> None:
 @given(SITES, SITES)
 def test_another_site_changes_no_verdict(pages: list[Copy], others: list[Copy]) -> None:
     moved = [
-        page._replace(id=page.id + 100, url=page.url.replace("a.example", "b.example")) for page in others
+        replace(page, id=page.id + 100, url=page.url.replace("a.example", "b.example")) for page in others
     ]
     found = copies([*moved, *pages])
     assert {number: url for number, url in found.items() if number < 100} == copies(pages)

@@ -5,6 +5,7 @@ from itertools import permutations
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from crawler.model.reasons import Source
 from crawler.rules.record import (
@@ -103,7 +104,7 @@ def test_depth_of_a_url_counts_until_it_is_leased(state: int) -> None:
 def test_url_with_too_many_redirects_is_due_by_a_shorter_path() -> None:
     known = Way(2, 9, None, SETTLED, TOO_MANY_REDIRECTS)
     assert found_again(known, Way(4, 3, 8)) == Way(2, 3, 8, QUEUED, None)
-    assert found_again(known, Way(1, 9, 8)) == known._replace(via=8)
+    assert found_again(known, Way(1, 9, 8)) == replace(known, via=8)
 
 
 earlier = st.builds(

@@ -5,6 +5,7 @@ import random
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from crawler.rules.spellings import (
     Copy,
@@ -72,9 +73,9 @@ def test_most_linked_spelling_stays_then_shortest() -> None:
 
 
 def test_start_url_stays_unless_another_one_is_canonical() -> None:
-    start, index = copy(1, "/", "x")._replace(is_start=True), copy(2, "/index.html", "x", linked=9)
+    start, index = replace(copy(1, "/", "x"), is_start=True), copy(2, "/index.html", "x", linked=9)
     assert unlisted(start, index) == {"/index.html": "/"}
-    assert unlisted(start, index._replace(is_canonical=True)) == {"/": "/index.html"}
+    assert unlisted(start, replace(index, is_canonical=True)) == {"/": "/index.html"}
 
 
 def test_equal_pages_elsewhere_and_other_pages_stay() -> None:
@@ -151,7 +152,7 @@ def test_order_of_arrival_changes_nothing(pages: list[Copy], rolls: random.Rando
 def test_pages_with_contents_of_their_own_unlist_nothing(pages: list[Copy], more: list[Copy]) -> None:
     known = {page.id for page in pages} | {page.url for page in pages}
     new = [
-        page._replace(evidence=(f"new {page.id}",)) for page in more if not known & {page.id, page.url}
+        replace(page, evidence=(f"new {page.id}",)) for page in more if not known & {page.id, page.url}
     ]  # fmt: skip
     assert copies([*pages, *new]) == copies(pages)
 
@@ -167,13 +168,13 @@ LISTED_BY_LINKS = [
 def test_links_choose_between_spellings_and_take_no_content_away(
     pages: list[Copy], number: int, links: int
 ) -> None:
-    more = [page._replace(linked=page.linked + links) if page.id == number else page for page in pages]
+    more = [replace(page, linked=page.linked + links) if page.id == number else page for page in pages]
     assert len(copies(more)) == len(copies(pages))
 
 
 @given(rows)
 def test_names_of_patterns_change_nothing(pages: list[Copy]) -> None:
-    renamed = [page._replace(url=page.url.replace("x=", "q=").replace("y=", "r=")) for page in pages]
+    renamed = [replace(page, url=page.url.replace("x=", "q=").replace("y=", "r=")) for page in pages]
     assert copies(renamed).keys() == copies(pages).keys()
 
 
@@ -199,7 +200,7 @@ def test_page_without_a_session_is_listed_for_those_with_one() -> None:
     """Its links have no ids, or those of a new session: only the text is the same."""
     ids = ["a1b2c3d4e5", "f6a7b8c9d0"]
     pages = [
-        copy(number, path, text if path.count("/") > 1 else f"{text}, without a session")._replace(text=text)
+        replace(copy(number, path, text if path.count("/") > 1 else f"{text}, without a session"), text=text)
         for number, (path, text) in enumerate(
             [
                 ("/", "home"),

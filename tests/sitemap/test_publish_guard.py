@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
@@ -127,9 +128,9 @@ def test_failures_weigh_the_same_in_any_order(failed: list[FailedUrl], order: ra
 def test_links_posted_on_one_page_weigh_one(count: int, outcome: str, end: str) -> None:
     posted = [FailedUrl(outcome, f"https://example.com/x/{n}{end}", 7, False, False) for n in range(count)]
     assert weigh(posted).weights == {outcome: 1}
-    assert weigh([one._replace(is_published=True) for one in posted]).weights == {outcome: count}
-    assert weigh([one._replace(is_seed=True) for one in posted]).weights == {outcome: count}
-    assert not weigh([one._replace(outcome="failed:not-found") for one in posted]).counts
+    assert weigh([replace(one, is_published=True) for one in posted]).weights == {outcome: count}
+    assert weigh([replace(one, is_seed=True) for one in posted]).weights == {outcome: count}
+    assert not weigh([replace(one, outcome="failed:not-found") for one in posted]).counts
 
 
 def test_a_wide_removal_is_refused_whatever_takes_its_place() -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
+from msgspec.structs import replace
 
 from crawler.app.features.hreflang import Hreflang
 from crawler.app.features.images import Images
@@ -82,7 +83,7 @@ def test_extras_are_for_xml_only(tmp_path: Path, form: str) -> None:
 
 
 def test_extras_count_for_the_size_of_a_file(tmp_path: Path) -> None:
-    found = [entry._replace(extras=Extras("monthly", 0.5)) for entry in entries(400)]
+    found = [replace(entry, extras=Extras("monthly", 0.5)) for entry in entries(400)]
     style = Style(gzip=False, max_bytes=10_000)
     parts = written(tmp_path, found, style)
     assert all(part.plain <= 10_000 for part in parts)
@@ -115,7 +116,7 @@ def image(url: Url) -> Element:
 def test_language_versions_are_valid_and_of_known_size(tmp_path: Path) -> None:
     versions = (("de", Url(f"{BASE}/a?b&c")), ("en", Url(f"{BASE}/en")))
     found = [
-        entry._replace(extras=Extras("daily", elements=tuple(map(version, versions))))
+        replace(entry, extras=Extras("daily", elements=tuple(map(version, versions))))
         for entry in entries(100)
     ]
     style = Style(gzip=False, max_bytes=10_000, namespaces=(Hreflang.namespace,))
@@ -134,9 +135,9 @@ def test_language_versions_are_valid_and_of_known_size(tmp_path: Path) -> None:
 def test_images_are_valid_and_of_known_size(tmp_path: Path) -> None:
     images = tuple(Url(f"https://cdn.example/{number}?a=1&b='<2>'") for number in range(3))
     found = [
-        entry._replace(extras=Extras("daily", elements=tuple(map(image, images)))) for entry in entries(100)
+        replace(entry, extras=Extras("daily", elements=tuple(map(image, images)))) for entry in entries(100)
     ]
-    found[:50] = [entry._replace(extras=None) for entry in found[:50]]
+    found[:50] = [replace(entry, extras=None) for entry in found[:50]]
     parts = written(
         tmp_path, found, Style(gzip=False, max_urls=50, max_bytes=10_000, namespaces=(Images.namespace,))
     )
@@ -169,7 +170,7 @@ def test_images_that_are_no_urls_are_left_out(tmp_path: Path) -> None:
     [entry] = entries(1)
     images = tuple(map(Url, [*HOSTILE, "https://x/a.jpg"]))
     writer = Writer(tmp_path, BASE, Style(gzip=False, namespaces=(Images.namespace,)))
-    writer.add([entry._replace(extras=Extras(elements=tuple(map(image, images))))])
+    writer.add([replace(entry, extras=Extras(elements=tuple(map(image, images))))])
     [part] = writer.finish()
     locs = [loc.text for loc in tree(tmp_path / part.name).iter("{*}loc")]
     assert locs == [entry.url, "https://x/]]>&<", "https://x/a.jpg"]
@@ -178,8 +179,8 @@ def test_images_that_are_no_urls_are_left_out(tmp_path: Path) -> None:
 
 def test_a_file_that_is_too_small_has_fewer_images(tmp_path: Path) -> None:
     found = [
-        entry._replace(
-            extras=Extras(elements=tuple(image(Url(f"{BASE}/{n}{'a' * 2_000}")) for n in range(9)))
+        replace(
+            entry, extras=Extras(elements=tuple(image(Url(f"{BASE}/{n}{'a' * 2_000}")) for n in range(9)))
         )
         for entry in entries(2)
     ]

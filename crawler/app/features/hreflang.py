@@ -7,6 +7,8 @@ localized versions). Nothing is guessed: a cluster is not completed, and a wrong
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from crawler.app.features.feature import Feature, Lines, PageFault, in_groups
 from crawler.model.facts import LONGEST_LABEL, Element, Entry, Extras, LabelledUrl
 from crawler.model.outcome import says
@@ -201,7 +203,7 @@ class Hreflang(Feature):
             pages = await rows.read(reads.FeaturesOf(NAME, [entry.url for entry in chunk]))
             found = {page.url: some.links for page, some in await clusters(rows, pages.values(), rules)}
             yield [
-                entry._replace(extras=(entry.extras or Extras()).with_elements(map(_element, links)))
+                replace(entry, extras=(entry.extras or Extras()).with_elements(map(_element, links)))
                 if (links := found.get(entry.url))
                 else entry
                 for entry in chunk

@@ -8,6 +8,9 @@ nothing about any of them: it is site-wide, and left out. So is one that does no
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from crawler.app.features.feature import GROUP, Counts, Feature, Lines, PageFault, in_groups, readings
 from crawler.model.external import Answer, BrokenFile
 from crawler.model.facts import Element, Entry, Extras, LabelledUrl
@@ -58,7 +61,7 @@ class Shown(NamedTuple):
     missing: tuple[Url, ...] = ()  # that do not exist
 
 
-class Left(NamedTuple):
+class Left(Struct, frozen=True):
     """Images that are left out of entries."""
 
     site_wide: Collection[Url]
@@ -132,7 +135,7 @@ class Images(Feature):
                 pages = [entry.url for entry in some]
                 found = {page: shown.written async for page, shown in _of(rows, pages, left)}
                 yield [
-                    entry._replace(extras=(entry.extras or Extras()).with_elements(map(_element, images)))
+                    replace(entry, extras=(entry.extras or Extras()).with_elements(map(_element, images)))
                     if (images := found.get(entry.url))
                     else entry
                     for entry in some

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.abc
+from msgspec.structs import replace
 
 from crawler import scratch
 from crawler.errors import ConfigError, ungrouped
@@ -103,7 +104,7 @@ class Renderer:
     async def _inspect(self, request: Request, known: Inputs) -> Reply:
         """A 304 if the page needs not be rendered again; otherwise its shell."""
         shell = known.shell
-        reply = await self._fetcher.fetch(request._replace(validators=Validators(shell.etag, shell.modified)))
+        reply = await self._fetcher.fetch(replace(request, validators=Validators(shell.etag, shell.modified)))
         is_confirmed = inputs.is_confirmed(shell, reply)
         if not isinstance(reply, Response) or not (is_confirmed or inputs.digest(reply) == shell.digest):
             return reply

@@ -5,8 +5,10 @@ Shown without user, password and parameters. Pure.
 
 import re
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import parse_qs, urlsplit
+
+from msgspec import Struct
 
 from crawler.errors import ConfigError
 
@@ -14,7 +16,7 @@ PREFIX: Final = "smc_"
 _LONGEST: Final = 50  # characters of a name in the name of its schema, which PostgreSQL cuts at 63
 
 
-class Address(NamedTuple):
+class Address(Struct, frozen=True):
     """The address of a crawl: `postgresql://USER@HOST:PORT/DATABASE?PARAMETERS#NAME`."""
 
     conninfo: str  # without the name, as libpq reads it

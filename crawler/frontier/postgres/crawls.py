@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any, Final, TypeVar
 
 import psycopg
+from msgspec.structs import replace
 from psycopg import sql
 
 from crawler.errors import FrontierError, StateBusy
@@ -68,7 +69,7 @@ def upgrade(address: Address) -> Sequence[str]:
     def migrate(connection: "psycopg.Connection[Any]") -> Sequence[str]:
         found = _crawls(connection) if not address.name else [_named(connection, address)]
         for crawl in found:
-            prepare(connection, address._replace(name=crawl.name), create=False)
+            prepare(connection, replace(address, name=crawl.name), create=False)
         return [crawl.name for crawl in found]
 
     return _connected(address, migrate)

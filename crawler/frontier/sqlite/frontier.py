@@ -12,6 +12,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import anyio
 import anyio.to_thread
+from msgspec.structs import replace
 
 from crawler.errors import FrontierError
 from crawler.frontier.frontier import KEEP_FAILING, MAX_HOSTS, DatabaseFrontier
@@ -80,7 +81,7 @@ class SqliteFrontier(DatabaseFrontier):
 
     async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
         """See `ports.Runs.begin`: what members must agree on, the only one keeps itself."""
-        run = await super().begin(fingerprint, reading, terms._replace(key="", settings={}))
+        run = await super().begin(fingerprint, reading, replace(terms, key="", settings={}))
         if not run.resumed:
             await self._prune()  # an unfinished run, too, makes the oldest one superfluous
         return run

@@ -7,7 +7,7 @@ checked. Each refusal says what was decisive, with the numbers and the setting, 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -76,7 +76,7 @@ class CrawlResult(Struct, frozen=True):
     is_partial: bool = False  # pages that were not visited stay as they were
 
 
-class _Change(NamedTuple):
+class _Change(Struct, frozen=True):
     """A difference to earlier publications that is larger than a limit."""
 
     words: str

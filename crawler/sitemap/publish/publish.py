@@ -354,14 +354,14 @@ def rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
         return Url(base + url[len(site) :]) if origin(url) == site else url
 
     return [
-        entry._replace(url=moved(entry.url), extras=entry.extras and _moved(entry.extras, moved))
+        replace(entry, url=moved(entry.url), extras=entry.extras and _moved(entry.extras, moved))
         for entry in entries
     ]
 
 
 def _moved(extras: Extras, moved: Callable[[Url], Url]) -> Extras:
-    return extras._replace(
-        elements=tuple(element._replace(url=moved(element.url)) for element in extras.elements)
+    return replace(
+        extras, elements=tuple(replace(element, url=moved(element.url)) for element in extras.elements)
     )
 
 
