@@ -11,7 +11,7 @@ from crawler.errors import PublishRefused
 from crawler.model.facts import Entry
 from crawler.model.note import HEALTH, IDENTITY, OUTPUT, PUBLISH_BASE
 from crawler.model.outcome import Moved
-from crawler.model.survey import Balance, Failures
+from crawler.model.survey import AlikePages, Balance, Failures
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
@@ -112,6 +112,7 @@ async def result_of(
     """What the guard is told of the newest run. `complete`: every URL is settled."""
     has_failed = any(code.startswith("failed:") for code in balance.outcomes)
     run = await frontier.read(reads.NewestRun())
+    is_comparable = complete and not await frontier.read(reads.IsReadAnew())
     return CrawlResult(
         complete,
         balance.visited,
@@ -121,6 +122,8 @@ async def result_of(
         await frontier.recall(HEALTH),
         identity=await identity_of(frontier, base),
         is_partial=run is not None and run.follows is not None,
+        alike=await frontier.read(reads.PagesTurnedAlike()) if is_comparable else AlikePages(),
+        login=found.login,
     )
 
 
@@ -137,12 +140,18 @@ async def with_examples(frontier: Frontier, refusal: PublishRefused) -> PublishR
 
 async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:
     """Doubts about the result of the newest run."""
-    landings = []
+    landings, run = [], await pages.read(reads.NewestRun())
     for start in starts:
         url = await final_start(pages, start)
         record = await pages.read(reads.RecordOf(url))
+        first = await pages.read(reads.RecordOf(start))
         landings.append(
-            Landing(url, record.facts.obstacle if record and record.facts else None, url != start)
+            Landing(
+                url,
+                record.facts.obstacle if record and record.facts else None,
+                url != start,
+                was_open=bool(run and run.follows and first and first.was == "listed"),
+            )
         )
     survey = await pages.read(reads.SiteSurvey(urls.origin(landings[0].url)))
     return doubts(landings, survey, await pages.read(reads.SameShell(MANY_SHELLS)))

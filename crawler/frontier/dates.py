@@ -37,7 +37,7 @@ EVIDENCE: Final = f"""
 SELECT h.origin, count(u.header), count(*) FILTER (WHERE u.fresh),
     count(CASE WHEN {_WORDING} = {_DATED_WORDING} THEN u.header - u.dated_header END),
     count(*) FILTER (WHERE {_WORDING} = {_DATED_WORDING} AND u.header <> u.dated_header),
-    count(CASE WHEN u.visited = :run THEN u.version = u.published_content END),
+    count(CASE WHEN u.visited = :run OR u.version <> u.published_content THEN 1 END),
     count(*) FILTER (WHERE u.version <> u.published_content),
     count(*) FILTER (WHERE {_WORDING} <> {_PUBLISHED_WORDING}),
     count({_BOUND}), count(*) FILTER (WHERE {_BOUND}),

@@ -3,14 +3,15 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from crawler.frontier.budget import WORDING
 from crawler.frontier.database import Database
 from crawler.frontier.rows import of
 from crawler.frontier.schema import IN_SITEMAP, STILL
 from crawler.model.rows import PublicationRow
-from crawler.model.survey import Failures
+from crawler.model.survey import AlikePages, Failures
 from crawler.parse.url import Url
-from crawler.rules.failures import FailedUrl, weigh
-from crawler.rules.record import LISTED, SETTLED, Failing, RunTime, interval_of, patience_by_code
+from crawler.rules.failures import FEWEST, FailedUrl, weigh
+from crawler.rules.record import DUPLICATE, LISTED, SETTLED, Failing, RunTime, interval_of, patience_by_code
 
 _NEVER: Final = (1 << 31) - 1  # later than any publication
 
@@ -27,6 +28,14 @@ SELECT CASE WHEN run = :run AND state = {SETTLED} THEN outcome ELSE '' END, coun
 FROM known WHERE published >= :last
     AND (visited = :run OR (SELECT follows FROM run WHERE number = :run) IS NULL)
 GROUP BY 1
+"""
+_ALIKE: Final = f"""
+SELECT CAST(coalesce(sum(pages), 0) AS bigint), min(first), CAST(coalesce(sum(earlier), 0) AS bigint) FROM (
+    SELECT count(*) AS pages, min(url) AS first, count(*) FILTER (WHERE visited < :run) AS earlier FROM known
+    WHERE run = :run AND published >= :last AND version <> published_content
+        AND outcome IN ('{LISTED}', '{DUPLICATE}')
+    GROUP BY {WORDING} HAVING count(*) >= {FEWEST} AND count(DISTINCT published_content) * 2 > count(*)
+) AS alike
 """
 _DELIVERED: Final = """
 UPDATE publication
@@ -57,6 +66,11 @@ def published_outcomes(db: Database) -> Mapping[str, int]:
     if last is None:
         return {}
     return dict(db.all(_CHANGED, {"run": db.run, "last": last}))
+
+
+def turned_alike(db: Database) -> AlikePages:
+    """See `ports.reads.PagesTurnedAlike`."""
+    return AlikePages(*db.one(_ALIKE, {"run": db.run, "last": _last_or_never(db)}))
 
 
 _FAILED: Final = f"""

@@ -37,6 +37,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.ExitOfRun: runs.exit_of_run,
     reads.LastPublication: publications.newest,
     reads.PublishedOutcomes: publications.published_outcomes,
+    reads.PagesTurnedAlike: publications.turned_alike,
     reads.FailuresOfRun: publications.failures,
     reads.AnsweringPages: publications.answering_pages,
     reads.LostPages: publications.lost_pages,

@@ -52,7 +52,8 @@ _OLDER: Final = "u.run >= :follows AND u.run < :run"
 # Pages whose content was published, or refused, since an earlier run took them over; shifted at once.
 _RENEWED: Final = ("id", "outcome", "facts_run", *Earlier._fields[3:])
 _TO_RENEW: Final = f"""
-SELECT p.id, p.visited, p.facts_run, coalesce(b.until >= :last, false) AND NOT {IN_SITEMAP},
+SELECT p.id, p.visited, p.facts_run,
+    coalesce(b.until >= :last, false) AND (NOT {IN_SITEMAP} OR {VERSION_OF} <> p.published_content),
     {of("p", Earlier._fields, content=VERSION_OF)}
 FROM page AS p JOIN url AS u ON u.id = p.id LEFT JOIN published AS b ON b.id = p.id
 WHERE p.id > :after AND {_OLDER} AND (p.visited >= :follows

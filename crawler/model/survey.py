@@ -238,6 +238,14 @@ class VanishedPage(NamedTuple):
         return self.outcome == "listed"
 
 
+class AlikePages(Struct, frozen=True):
+    """How many published pages say what others say now, unlike before, and one of them."""
+
+    count: int = 0
+    example: str | None = None
+    earlier: int = 0  # how many of them an earlier run visited, which was refused
+
+
 class VanishedPages(Struct, frozen=True):
     """How many published pages no link leads to any more, and those of them that were asked."""
 

@@ -97,6 +97,10 @@ class PublishedOutcomes(Query[Mapping[str, int]], frozen=True):
     """The outcomes in this run of the pages of the last publication: counts by code; "" for none yet."""
 
 
+class PagesTurnedAlike(Query[survey.AlikePages], frozen=True):
+    """Published pages that were visited since, and of which many say the same now, unlike before."""
+
+
 class FailuresOfRun(Query[survey.Failures], frozen=True):
     """The failed URLs of this run that count for its publication (`rules.failures`)."""
 

@@ -41,6 +41,7 @@ class Landing(Struct, frozen=True):
     url: Url
     obstacle: Obstacle | None
     has_moved: bool = False
+    was_open: bool = False  # of a partial run: the start URL was a listed page before
 
     def hidden_by(self) -> Obstacle | None:
         """What may hide the site; a redirect to a URL named like a login counts as one."""
@@ -52,6 +53,7 @@ class SiteDoubts(Struct, frozen=True):
 
     doubt: str = ""
     notes: tuple[str, ...] = ()
+    login: str = ""  # a reason not to publish a partial run
 
 
 def without_flag(doubt: str) -> str:
@@ -64,7 +66,16 @@ def doubts(landings: Sequence[Landing], survey: Survey, shell: PagesOfKind | Non
     found = [*_hidden_site(landings, survey), *_elsewhere(survey)]
     bound = (*_excluded_by_rule(survey.outcomes), *(() if found else _same_shell(shell)))
     single = () if found or bound else tuple(_single_page(landings, survey))
-    return SiteDoubts(" ".join(found), (*bound, *single))
+    return SiteDoubts(" ".join(found), (*bound, *single), _new_login(landings))
+
+
+def _new_login(landings: Sequence[Landing]) -> str:
+    """A partial run sees few pages: that a login is in front of all others now is told by the start pages."""
+    if not landings or any(
+        not (one.has_moved and one.was_open and one.hidden_by() is Obstacle.LOGIN) for one in landings
+    ):
+        return ""
+    return f"The start page redirects to {landings[0].url} now, which {Obstacle.LOGIN.says}"
 
 
 def _listed(survey: Survey) -> int:

@@ -388,3 +388,46 @@ async def test_pages_that_a_sitemap_announces_are_visited(
     assert sum(seen["right"]) >= 9
     assert sum(seen["nothing"]) <= 5
     assert seen["all"] == seen["nothing"]
+
+
+LOGIN = "<form><input name=user><input type=password name=word></form>"
+
+
+async def test_a_login_in_front_of_the_site_is_refused_each_night(tmp_path: Path) -> None:
+    """A partial run sees too few of the other pages to refuse because of these."""
+    with serving(build()) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        await nights.night()
+        for path in [*site.answers]:
+            site.redirect(path, f"/login?next={path}", status=302)
+            site.page(f"/login?next={path}", text=LOGIN)
+        for _ in range(3):
+            with pytest.raises(
+                PublishRefused, match=r"redirects to .*/login.next=/ now, which looks like a login"
+            ):
+                await nights.night(budget=12)
+
+
+@pytest.mark.parametrize("budget", [None, 40])
+async def test_pages_that_all_say_the_same_now_are_not_published(tmp_path: Path, budget: int | None) -> None:
+    """A notice of maintenance, or a bot check nobody knows, with 200: in place of half of the pages."""
+    with serving(build()) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        _, first = await nights.night()
+        for number in range(0, 100, 2):
+            site.page(f"/s{number // 20}/p{number}", title="Soon", text="We will be back soon.")
+        for _ in range(2):
+            with pytest.raises(PublishRefused, match="say the same now, unlike before, such as http"):
+                await nights.night(budget=budget)
+        build()(site)
+        assert (await nights.night(budget=budget))[1] == first
+
+
+async def test_pages_that_were_alike_before_may_change_alike(tmp_path: Path) -> None:
+    with serving(build(40)) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        for text in ("No posts yet.", "Nothing was posted yet."):
+            for number in range(0, 40, 2):
+                site.page(f"/s{number // 20}/p{number}", title=f"Tag {number}", text=text)
+            ending, listed = await nights.night()
+            assert (ending, len(listed)) == (Ending.COMPLETE, 43)

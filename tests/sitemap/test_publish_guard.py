@@ -16,7 +16,7 @@ from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.errors import PublishRefused
 from crawler.model.reasons import Why
-from crawler.model.survey import Failures, SiteHealth
+from crawler.model.survey import AlikePages, Failures, SiteHealth
 from crawler.rules.failures import FailedUrl, is_ill, weigh
 from crawler.settings.sections import Guard
 from crawler.sitemap.publish.difference import Difference
@@ -258,6 +258,26 @@ def test_changed_verdicts_are_summed() -> None:
         EarlierPublications(100),
     )
     assert "30 would no longer be listed (30%; 16 unlisted:noindex" in said
+
+
+def test_pages_that_turned_alike_count_as_changed_verdicts() -> None:
+    def said(alike: int, **codes: int) -> str:
+        published = {"listed": 100 - sum(codes.values()), **codes}
+        crawled = CrawlResult(
+            True, {"listed": 100}, published, alike=AlikePages(alike, "https://a.example/x")
+        )
+        try:
+            check(Guard(), 100, EarlierPublications(100), crawled)
+        except PublishRefused:
+            return "refused"
+        return ""
+
+    assert (said(20), said(21)) == ("", "refused")
+    assert said(11, **{"unlisted:noindex": 10}) == "refused"
+    crawled = CrawlResult(True, {}, {"listed": 9}, alike=AlikePages(6, "https://a.example/x"))
+    words = "Of 9 published pages, 6 have changed .67%; 6 say the same now, unlike before, such as https://a"
+    with pytest.raises(PublishRefused, match=words):
+        check(Guard(), 9, EarlierPublications(9), crawled)
 
 
 def test_refusal_of_empty_sitemap_tells_what_happened_to_pages() -> None:

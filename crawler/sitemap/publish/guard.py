@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from crawler.errors import PublishRefused
 from crawler.model.outcome import says
 from crawler.model.reasons import Why
-from crawler.model.survey import Failures, SiteHealth, VanishedPages
+from crawler.model.survey import AlikePages, Failures, SiteHealth, VanishedPages
 from crawler.rules import failures
 from crawler.rules.incomplete_site import without_flag
 from crawler.settings.sections import Guard
@@ -25,6 +25,7 @@ PUBLICATIONS_COMPARED: Final = 7  # publications that a new one is compared with
 FEWEST_REMOVED: Final = 5  # removed URLs, below which their share is not significant while others stay
 
 NONE_VANISHED: Final = VanishedPages()
+NONE_ALIKE: Final = AlikePages()
 
 _NOT_FETCHED: Final = frozenset(
     f"unlisted:{why.value}"
@@ -74,6 +75,8 @@ class CrawlResult(Struct, frozen=True):
     vanished: VanishedPages = NONE_VANISHED  # published pages that no link leads to any more
     identity: SitemapIdentity | None = None  # what is crawled
     is_partial: bool = False  # pages that were not visited stay as they were
+    alike: AlikePages = NONE_ALIKE  # published pages of which many say the same now
+    login: str = ""  # a login form has taken the place of the start page, and others were not visited
 
 
 class _Change(Struct, frozen=True):
@@ -147,6 +150,11 @@ def _compare(guard: Guard, urls: int, before: EarlierPublications, crawled: Craw
             "Lower it if the site is no larger."
         )
     _check_failed(guard, crawled)
+    if crawled.login:
+        raise PublishRefused(
+            f"{crawled.login}; {_KEPT}. --auth-env or --cookie-file provide a login; if the other pages are "
+            "still public, a crawl without a limit on pages or time shows it."
+        )
     _check_known(guard, before)
     changes = [
         *_changed_verdicts(guard, crawled),
@@ -212,11 +220,18 @@ def _check_known(guard: Guard, before: EarlierPublications) -> None:
 def _changed_verdicts(guard: Guard, crawled: CrawlResult) -> Iterator[_Change]:
     """Many published pages became noindex, empty and so on, by a mistake that answers 200."""
     changed = {code: count for code, count in crawled.published.items() if code in _VERDICTS}
-    count, total = sum(changed.values()), sum(crawled.published.values())
+    count = sum(changed.values()) + crawled.alike.count
+    total = sum(crawled.published.values()) + (crawled.alike.earlier if crawled.is_partial else 0)
+    named = [_named(changed)] if changed else []
+    if crawled.alike.count:
+        named.append(
+            f"{crawled.alike.count:,} say the same now, unlike before, such as {crawled.alike.example}"
+        )
     if failures.exceeds(count, total, guard.max_verdict_change):
+        what = "have changed" if crawled.alike.count else "would no longer be listed"
         yield _Change(
-            f"Of {total:,} published pages, {count:,} would no longer be listed ({count / total:.0%}; "
-            f"{_named(changed)}), and --max-verdict-change is {guard.max_verdict_change:.0%}",
+            f"Of {total:,} published pages, {count:,} {what} ({count / total:.0%}; "
+            f"{'; '.join(named)}), and --max-verdict-change is {guard.max_verdict_change:.0%}",
             "--max-verdict-change 100%",
             frozenset(changed),
         )
