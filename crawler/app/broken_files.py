@@ -7,8 +7,9 @@ files, and by a byte for each page; in `pages_with` with the pages, but its call
 from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from crawler.app.features.feature import readings
 from crawler.model.external import Answer, BrokenFile, says
@@ -22,16 +23,14 @@ WORST: Final = 50  # pages with most broken files
 NOT_FOUND: Final[str] = Answer.NOT_FOUND.value
 
 
-@dataclass(eq=False, slots=True)
-class _Uses:
+class _Uses(Struct, eq=False):
     """The pages that load a file."""
 
     count: int = 0
     first: list[str] = field(default_factory=list)
 
 
-@dataclass(eq=False, slots=True)
-class _Found:
+class _Found(Struct, eq=False):
     """What makes one finding."""
 
     items: list[Item] = field(default_factory=list)

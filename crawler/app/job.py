@@ -6,12 +6,12 @@ The command line and library users start from `open_job`. A `Job` crawls one sit
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from crawler.app.compose import access_of, open_fetcher
@@ -76,8 +76,7 @@ OF_THE_RUN: Final = frozenset(
 """Exit codes that are the same for all members. With others, only one of them leaves."""
 
 
-@dataclass(eq=False, repr=False)
-class Job:
+class Job(Struct, eq=False):
     """The crawl of one site: `crawl` (or `outcomes`), then `publish`. Made by `open_job`."""
 
     settings: Settings

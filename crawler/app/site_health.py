@@ -8,7 +8,6 @@ mean. Nothing here changes what is listed.
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -34,8 +33,7 @@ log = logging.getLogger("crawler")
 Ask = Callable[[Url], Awaitable[Reply | None]]
 
 
-@dataclass(eq=False)
-class Stop:
+class Stop(Struct, eq=False):
     """Why a job was stopped, if it was. It interrupts what is asked after the crawl."""
 
     why: str | None = None

@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -249,8 +248,7 @@ def _failing(findings: Sequence[Finding], settings: Settings) -> Exit:
     return Exit.FINDINGS if codes else Exit.OK
 
 
-@dataclass(eq=False, repr=False)
-class _Stopping:
+class _Stopping(Struct, eq=False):
     """What a signal stops: the job, once there is one."""
 
     job: Job | None = None

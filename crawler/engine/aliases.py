@@ -9,11 +9,11 @@ site.
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
 import anyio
+from msgspec import Struct, field
 
 from crawler.engine.robots import Access
 from crawler.model.note import ALIASES
@@ -30,22 +30,19 @@ MAY_PASS: Final = 500  # statuses from 500, and 429, are temporary: the redirect
 log = logging.getLogger("crawler.crawl")
 
 
-@dataclass(eq=False, repr=False)
-class Aliases:
+class Aliases(Struct, eq=False):
     """The aliases of the site that this crawl has checked."""
 
     runs: Runs
     access: Access
     candidates: Candidates
     # As in `model.note.ALIASES`.
-    _checked: dict[str, str] = field(init=False, default_factory=dict)
+    _checked: dict[str, str] = field(default_factory=dict)
     # Origins that may be aliases.
-    _possible: frozenset[str] = field(init=False, default=frozenset())
+    _possible: frozenset[str] = frozenset()
     # URL prefixes of the aliases that are not checked yet.
-    _open: tuple[str, ...] = field(init=False, default=())
-    _checking: defaultdict[str, anyio.Lock] = field(
-        init=False, default_factory=lambda: defaultdict(anyio.Lock)
-    )
+    _open: tuple[str, ...] = ()
+    _checking: defaultdict[str, anyio.Lock] = field(default_factory=lambda: defaultdict(anyio.Lock))
 
     async def recall(self) -> None:
         """Restores what this run found out before it was interrupted."""

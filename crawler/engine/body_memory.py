@@ -5,20 +5,19 @@ them once more in the parser. Small bodies need no place here. A visit that wait
 nobody waits for ever.
 """
 
-from dataclasses import dataclass, field
 from typing import Self
 
 import anyio
+from msgspec import Struct, field
 
 
-@dataclass(eq=False, repr=False)
-class BodyMemory:
+class BodyMemory(Struct, eq=False):
     """Places for large bodies, given in the order in which they are asked for."""
 
     size: int  # bytes
-    _taken: int = field(init=False, default=0)
-    _turn: anyio.Lock = field(init=False, default_factory=anyio.Lock)
-    _freed: anyio.Event = field(init=False, default_factory=anyio.Event)
+    _taken: int = 0
+    _turn: anyio.Lock = field(default_factory=anyio.Lock)
+    _freed: anyio.Event = field(default_factory=anyio.Event)
 
     def visit(self) -> "BodyPlace":
         """What a visit reserves is free again at the end of this context."""
@@ -40,8 +39,7 @@ class BodyMemory:
         self._freed.set()
 
 
-@dataclass(eq=False, repr=False)
-class BodyPlace:
+class BodyPlace(Struct, eq=False):
     """The place of one visit, which its context frees. A `ports.Room`."""
 
     _memory: BodyMemory

@@ -5,7 +5,6 @@ It awaits and writes nothing; the main loop in `crawl` asks it before each step.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from msgspec import Struct
@@ -51,22 +50,21 @@ class Limits(Struct, frozen=True):
     max_time: float | None = None
 
 
-@dataclass(eq=False, repr=False)
-class Course:
+class Course(Struct, eq=False):
     """The course of one crawl. Times in seconds."""
 
     limits: Limits
     stats: Counters
     clock: Callable[[], float]
-    phase: Phase = field(init=False, default=Phase.OPENING)
-    previous: Phase = field(init=False, default=Phase.OPENING)
-    interruption: Interruption | None = field(init=False, default=None)
+    phase: Phase = Phase.OPENING
+    previous: Phase = Phase.OPENING
+    interruption: Interruption | None = None
     # No more pages responded than when the run last ended unfinished.
-    is_stalled: bool = field(init=False, default=False)
+    is_stalled: bool = False
     # A limit was reached, and what was not visited stays as it is.
-    is_cut_short: bool = field(init=False, default=False)
-    _entered: float = field(init=False, default=0.0)
-    _deadline: float = field(init=False, default=float("inf"))
+    is_cut_short: bool = False
+    _entered: float = 0.0
+    _deadline: float = float("inf")
 
     def begin(self) -> None:
         """Starts the time of the crawl."""

@@ -6,7 +6,8 @@ settling are the same for every member, and stand in `crawl`. A method may raise
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from crawler.engine.course import Counters
 from crawler.engine.finish import dating, ignored_parts, soft_404s
@@ -28,8 +29,7 @@ FIRST_LOOK = 100  # requests after which folders are looked at
 LATER = 1.5  # times as many until the next look
 
 
-@dataclass(eq=False, repr=False)
-class Leader:
+class Leader(Struct, eq=False):
     """The leader of one crawl.
 
     Start URLs come first, then seeds, then everything; with a depth limit, one level after the other. URLs in
@@ -41,10 +41,10 @@ class Leader:
     stats: Counters
     seeds: SeedReader
     # Visits are leased down to this depth; None: all.
-    depth: int | None = field(init=False, default=0)
+    depth: int | None = 0
     # Of a partial run, nothing is released before the seeds are read, and levels do not matter.
-    _is_partial: bool = field(init=False, default=False)
-    _next_look: int = field(init=False, default=FIRST_LOOK)  # after so many requests
+    _is_partial: bool = False
+    _next_look: int = FIRST_LOOK  # after so many requests
 
     @property
     def deepest(self) -> int | None:

@@ -7,10 +7,9 @@ read there before it was asked is read again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from crawler.model.note import ASKED_PLACES, MISSING
@@ -38,8 +37,7 @@ class _Page(Struct, frozen=True):
     links: Sequence[Url]
 
 
-@dataclass(eq=False, repr=False)
-class MissingPages:
+class MissingPages(Struct, eq=False):
     """What the site shows for nonexistent pages, by origin, folder, or path with "?".
 
     Asked by the leader, recalled by all.
@@ -48,10 +46,8 @@ class MissingPages:
     frontier: Frontier
     judge: Judge
     fetch: Callable[[Url], Awaitable[Reply | None]]
-    _known: dict[str, MissingPage] | None = field(init=False, default=None)
-    _true: dict[str, tuple[frozenset[int], Sequence[frozenset[int]]] | None] = field(
-        init=False, default_factory=dict
-    )
+    _known: dict[str, MissingPage] | None = None
+    _true: dict[str, tuple[frozenset[int], Sequence[frozenset[int]]] | None] = field(default_factory=dict)
 
     def prepared(self, lease: Lease, starts: Sequence[Url]) -> Lease:
         """The lease with what is shown there for a nonexistent page. Start pages always exist."""

@@ -6,10 +6,10 @@ broken section does not end the run. Pages that failed meanwhile are fetched aga
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
+from msgspec import Struct, field
 
 from crawler.engine.course import Course
 from crawler.engine.site import CrawledSite
@@ -27,19 +27,18 @@ PROBE: Final = 60.0
 log = logging.getLogger("crawler.crawl")
 
 
-@dataclass(eq=False, repr=False)
-class Outages:
+class Outages(Struct, eq=False):
     """The outages of one crawl."""
 
     record: Record
     site: CrawledSite
     course: Course
-    _breaker: CircuitBreaker = field(init=False, default_factory=CircuitBreaker)
+    _breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     # Pages that failed while their host was down.
-    _failed: dict[Url, None] = field(init=False, default_factory=dict)
+    _failed: dict[Url, None] = field(default_factory=dict)
     # Origins that responded though many pages failed.
-    _responsive: set[str] = field(init=False, default_factory=set)
-    _probe: anyio.CancelScope | None = field(init=False, default=None)
+    _responsive: set[str] = field(default_factory=set)
+    _probe: anyio.CancelScope | None = None
 
     @property
     def failed(self) -> Sequence[Url]:

@@ -5,9 +5,9 @@ decided by `rules.impossible_values` and `frontier.query_values`.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from crawler.model.reply import Reply, Response
@@ -28,8 +28,7 @@ from crawler.rules.judge import Judge
 from crawler.rules.redirects import target_of
 
 
-@dataclass(eq=False, repr=False)
-class QueryValues:
+class QueryValues(Struct, eq=False):
     """Asks for one crawl."""
 
     judge: Judge

@@ -7,7 +7,6 @@ rules, and decides what applies when the file cannot be fetched.
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
@@ -33,8 +32,7 @@ CUT_DELAY: Final = 30.0  # seconds used for a Crawl-delay above --max-wait: few 
 log = logging.getLogger("crawler.crawl")
 
 
-@dataclass(eq=False, repr=False)
-class Access:
+class Access(Struct, eq=False):
     """Contacts origins: robots.txt first, then requests outside the queue. Times in seconds."""
 
     hosts: Hosts
@@ -44,7 +42,7 @@ class Access:
     delay: float = 0.0  # between slots, at least
     max_wait: float = 600.0  # the longest Crawl-delay that is obeyed
     paced: Callable[[float], None] = lambda _: None  # called with the delay of the slowest origin
-    slowest: float = field(init=False, default=0.0)
+    slowest: float = 0.0
 
     async def read_robots(self, lease: Lease) -> bool:
         """Reads the origin's robots.txt if needed. Whether that used the slot of the page, which needs a new

@@ -6,9 +6,9 @@ again. What was chosen is a note of the run, so that all members render such pag
 evidence is what is stored of the pages themselves.
 """
 
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from crawler.model.note import SCRIPTED
@@ -19,13 +19,12 @@ from crawler.rules import rendering
 MOST_SAMPLES: Final = 20  # pages that are rendered as samples
 
 
-@dataclass(eq=False, repr=False)
-class ScriptedSite:
+class ScriptedSite(Struct, eq=False):
     """The pages of one site that are rendered. Chosen by the leader, recalled by all."""
 
     frontier: Frontier
     is_sampled: bool  # with --render auto
-    _chosen: ScriptedPages | None = field(init=False, default=None)
+    _chosen: ScriptedPages | None = None
 
     def prepared(self, lease: Lease) -> Lease:
         """The lease with what was chosen so far."""

@@ -6,11 +6,11 @@ with the crawl: the open sitemap is read to its end, so that each session makes 
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
 import anyio
+from msgspec import Struct, field
 
 from crawler.engine.course import Counters
 from crawler.engine.pool import Pool
@@ -24,8 +24,7 @@ Seeding: TypeAlias = Callable[[Turn], AsyncGenerator[tuple[Seed, SeedUrls], None
 """Yields the URLs of all seeds. It is given `SeedReader.turn`, which is entered for each request."""
 
 
-@dataclass(eq=False, repr=False)
-class SeedReader:
+class SeedReader(Struct, eq=False):
     """Reads the seeds of one crawl in a task of the pool."""
 
     queue: Queue
@@ -33,14 +32,14 @@ class SeedReader:
     stats: Counters
     pool: Pool
     seeding: Seeding | None
-    is_reading: bool = field(init=False, default=False)
-    _is_stopping: bool = field(init=False, default=False)
-    _scope: anyio.CancelScope = field(init=False, default_factory=anyio.CancelScope)
+    is_reading: bool = False
+    _is_stopping: bool = False
+    _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     # Set when all seeds are read, or no further one will be.
-    _read: anyio.Event = field(init=False, default_factory=anyio.Event)
+    _read: anyio.Event = field(default_factory=anyio.Event)
     # Set when pages were leased.
-    _leased: anyio.Event | None = field(init=False, default=None)
-    _lost: LeadershipLost | None = field(init=False, default=None)
+    _leased: anyio.Event | None = None
+    _lost: LeadershipLost | None = None
 
     def start(self) -> None:
         """Begins to read, if there are seeds."""

@@ -6,12 +6,12 @@ The engine decides whether and when a URL is fetched, and what happens with the 
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from crawler.engine.body_memory import BodyMemory
@@ -34,8 +34,7 @@ def no_log(_: Url) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-@dataclass(eq=False, repr=False)
-class LocalVisitor:
+class LocalVisitor(Struct, eq=False):
     """A `ports.Visitor` in this process."""
 
     fetcher: Fetcher
@@ -48,9 +47,9 @@ class LocalVisitor:
     # Called before that for a page whose earlier visit did not end: it may have killed its process.
     suspect: Callable[[Lease], Awaitable[None]] | None = None
     bodies: BodyMemory = field(default_factory=lambda: BodyMemory(BODY_MEMORY))
-    prefetch: int = field(init=False, default=1)
+    prefetch: int = 1
     # One at a time: the parser lets other threads run, but trees take memory.
-    _long_pages: anyio.CapacityLimiter = field(init=False, default_factory=lambda: anyio.CapacityLimiter(1))
+    _long_pages: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(1))
 
     async def visit(self, lease: Lease) -> VisitResult:
         """See `ports.Visitor.visit`."""

@@ -10,10 +10,10 @@ another one: the next ones are theirs.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import anyio
+from msgspec import Struct
 
 from crawler.parse.url import Url, origin
 from crawler.ports import Pacer
@@ -132,8 +132,7 @@ class Pacing:
         return does
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class _Address:
+class _Address(Struct, eq=False):
     """An address that requests go to. `due`: when the next one would be, at an even pace."""
 
     origin: str

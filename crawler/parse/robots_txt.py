@@ -7,10 +7,9 @@ Invalid lines are ignored (2.3.1.5). Parsing is linear in the file, matching lin
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from crawler.parse.late import late
 from crawler.parse.robots_index import END, Rule, RuleIndex, TooMuchWork
@@ -65,8 +64,7 @@ class RuleLine(Struct, frozen=True):
         return f"line {self.line}: {self.text[:_SHOWN].decode('utf-8', 'replace')}"
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class Group:
+class Group(Struct, eq=False):
     """Consecutive User-agent lines and the rules for them (RFC 9309 2.2.1)."""
 
     agents: list[RuleLine] = field(default_factory=list)

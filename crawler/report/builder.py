@@ -7,9 +7,10 @@ the URLs of the ids in them at the end (`wanted`).
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
 
 from crawler.model.reasons import SeedKind
 from crawler.model.rows import AnchorRow, PageRow, Tallies
@@ -29,8 +30,7 @@ COUNTED: Final = 10_000  # lines of robots.txt, or folders, that are counted
 SLASHES: Final = 3  # in the URL of a top-level page
 
 
-@dataclass(eq=False, repr=False)
-class _Items:
+class _Items(Struct, eq=False):
     """The first few items with a code: the most linked ones or the largest groups first, then by URL."""
 
     count: int = 0
@@ -61,8 +61,7 @@ class _Items:
         return [found for _, _, found in sorted(self.heap, reverse=True)]
 
 
-@dataclass(eq=False, repr=False)
-class _FolderCounts:
+class _FolderCounts(Struct, eq=False):
     """Counts URLs by their folder."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -75,8 +74,7 @@ class _FolderCounts:
         return self.counts.most_common(3)
 
 
-@dataclass(eq=False, repr=False)
-class _RuleCounts:
+class _RuleCounts(Struct, eq=False):
     """Counts of linked URLs by the line of robots.txt that disallows them."""
 
     counts: dict[str, list[int]] = field(default_factory=dict)  # by line: numbers of URLs and links

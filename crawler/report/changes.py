@@ -6,10 +6,9 @@ if the run is not complete, as they may still be found.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from crawler.model import external
 from crawler.model.outcome import says
@@ -29,8 +28,7 @@ class UrlChange(Struct, frozen=True):
     why: str = ""
 
 
-@dataclass(eq=False, repr=False)
-class _Sample:
+class _Sample(Struct, eq=False):
     """A count, and the first URLs counted."""
 
     count: int = 0
@@ -42,8 +40,7 @@ class _Sample:
             self.items.append(UrlChange(url, why))
 
 
-@dataclass(eq=False, repr=False)
-class Changes:
+class Changes(Struct, eq=False):
     """The changes from run `since` to run `run`. Without a previous run there are none."""
 
     run: int

@@ -7,12 +7,11 @@ import heapq
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from crawler.model.rows import PageRow
 from crawler.parse.url import origin
@@ -105,8 +104,7 @@ class _FolderCounts:
         return [*every[:SHOWN], Folder(ELSEWHERE, *sums)]
 
 
-@dataclass(eq=False, repr=False)
-class Overview:
+class Overview(Struct, eq=False):
     """Counts over the newest run."""
 
     run: int

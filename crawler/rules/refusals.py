@@ -5,9 +5,10 @@ of its folder is refused as well, the folder: a stranger who posts links to a lo
 But if nothing else has answered since, or a third folder refuses, the host is meant. Pure but for its memory.
 """
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct, field
 
 from crawler.parse.url import Url, in_folder, origin, target
 
@@ -24,8 +25,7 @@ class HostPause(Enum):
     YES = 2
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class _FolderRefusals:
+class _FolderRefusals(Struct, eq=False):
     """A folder with refusals. Times in seconds since the epoch."""
 
     since: float  # of the first one
@@ -36,8 +36,7 @@ class _FolderRefusals:
         return len(self.pages) > 1 or url in self.pages
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class _HostRefusals:
+class _HostRefusals(Struct, eq=False):
     """The folders of a host with refusals."""
 
     folders: dict[str, _FolderRefusals] = field(default_factory=dict)

@@ -6,9 +6,10 @@ and responses that take several times as long as usual. After a wait of up to `Q
 """
 
 from collections import deque
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct, field
 
 from crawler.model.reasons import Cause
 from crawler.model.reply import Headers, Reply, Response
@@ -38,8 +39,7 @@ def retry_after(headers: Headers, now: datetime) -> float | None:
     return None if at is None else max(0.0, (at - now).total_seconds())
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class _HostLoad:
+class _HostLoad(Struct, eq=False):
     refusals: deque[bool] = field(default_factory=lambda: deque(maxlen=RECENT))
     count: int = 0
     usual: float = 0.0  # seconds, long-term average

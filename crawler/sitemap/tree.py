@@ -7,9 +7,10 @@ its own origin only. `validate` and `diff` walk in memory; a crawl walks with th
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import Cause
@@ -42,8 +43,7 @@ def is_web(place: str) -> bool:
     return place[:8].lower().startswith(("http://", "https://"))
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class Node:
+class Node(Struct, eq=False):
     """A file of a sitemap: the entry point, or what an index names. The reader sets `children`."""
 
     loc: str  # as the index spells it
@@ -68,8 +68,7 @@ def walk(place: str) -> Iterator[Node]:
             waiting.extend(Node(loc, node.place, node.depth + 1) for loc in node.children)
 
 
-@dataclass(eq=False, repr=False)
-class Places:
+class Places(Struct, eq=False):
     """Opens places. `turn` waits until the next request may be sent."""
 
     fetcher: Fetcher

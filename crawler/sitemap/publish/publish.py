@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -134,8 +134,7 @@ def check_settings(output: Output) -> None:
         )
 
 
-@dataclass(eq=False, repr=False)
-class _Draft:
+class _Draft(Struct, eq=False):
     """The sitemap of the entries, before it is published."""
 
     entries: AsyncIterator[Sequence[Entry]]

@@ -12,12 +12,12 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import anyio
+from msgspec import Struct
 
 from crawler.errors import OutputBusy, OutputError
 
@@ -46,8 +46,7 @@ _ADVICE: Final = {
 }
 
 
-@dataclass(eq=False, repr=False)
-class FolderState:
+class FolderState(Struct, eq=False):
     """The state of the output folder, for the message of a disk error."""
 
     says: str = OLD_FILES_KEPT

@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from crawler.model.protocol import MAX_IMAGES
 from crawler.sitemap.validate import values
@@ -46,8 +47,7 @@ class Receiver(Protocol):
         ...
 
 
-@dataclass(eq=False, repr=False)
-class SitemapEntry:
+class SitemapEntry(Struct, eq=False):
     """The url or sitemap element being read."""
 
     line: int
@@ -61,8 +61,7 @@ class SitemapEntry:
     repeats: bool = False  # one of them was there twice, and reported
 
 
-@dataclass(eq=False, repr=False)
-class _Extra:
+class _Extra(Struct, eq=False):
     """The element of an extension being read."""
 
     extension: Extension

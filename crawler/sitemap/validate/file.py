@@ -6,11 +6,12 @@ Strict where `read` is tolerant. The caller opens the files; the sitemaps of an 
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from itertools import chain
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.parse import content_coding
@@ -28,8 +29,7 @@ _ABSOLUTE: Final = re.compile(rb"[\s]*https?://", re.IGNORECASE)
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-@dataclass(eq=False, repr=False)
-class Seen:
+class Seen(Struct, eq=False):
     """The URLs seen so far in the files of an index, as digests."""
 
     urls: set[bytes] = field(default_factory=set)
@@ -44,8 +44,7 @@ class Seen:
         return True
 
 
-@dataclass(eq=False, repr=False)
-class Returns:
+class Returns(Struct, eq=False):
     """Links between language versions that wait for the return link, over the files of an index."""
 
     waiting: dict[tuple[bytes, bytes], SitemapFinding] = field(default_factory=dict)

@@ -7,11 +7,10 @@ new numbers, so that an old index never leads to only half of its URLs. Files ar
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 SMALL_LEAF: Final = 8  # a leaf below an eighth of the limits is merged with a neighbour
@@ -39,8 +38,7 @@ class OldFiles(Struct, frozen=True):
 NO_FILES: Final = OldFiles()
 
 
-@dataclass(eq=False, repr=False)
-class Leaf:
+class Leaf(Struct, eq=False):
     """The lines of one file, in memory. `size`: their bytes."""
 
     shard: Shard
