@@ -180,7 +180,7 @@ def facets() -> Origin:
         here.put(f"/item/{number}", http(page(text=f"item {number} in detail")))
     for number in range(3):
         here.expect[f"/item/{number}"].listed = True
-    here.bound("facets", lambda path: path.startswith("/list?"), 1_350)
+    here.bound("facets", lambda path: path.startswith("/list?"), 750)
     here.put("/", http(page("/list", text="facets")), listed=True)
     return here
 
@@ -536,7 +536,7 @@ def large() -> Origin:
 
     here.put("/endless", endless, listed=False, most=4)
     here.put("/hundred", http(b"x" * 50_000_000), listed=False, most=4)
-    here.put("/links", http("<title>links</title>" + "".join(f"<a href=/l/{n}>" for n in range(230_000))))
+    here.put("/links", http("<title>links</title>" + "".join(f"<a href=/l/{n}>" for n in range(60_000))))
     here.others = lambda path: http("x", "404 x") if path.startswith("/l/") else None
     here.put("/nested", http(b"<div>" * MANY), listed=None, most=4)
     here.put("/attributes", http(b"<p " + b" ".join(b"a%d" % n for n in range(MANY)) + b">"), most=4)
