@@ -40,14 +40,15 @@ NAMES = {"/a": "Lamps", "/b": "Chairs"}
 APIS = ("/api/", "/api/a", "/api/b")
 
 
-def shop(*, etags: bool = True) -> Site:
+def shop() -> Site:
+    """Some of its answers have validators."""
     site = Site()
     for path in ("/", "/a", "/b"):
-        put(site, path, SHELL, "text/html", etags=etags)
-        data(site, path, sorted(NAMES) if path == "/" else ["/"], etags=etags)
-    put(site, "/menu.js", MENU, "text/javascript", etags=etags)
-    put(site, "/app.js", SCRIPT, "text/javascript", etags=etags)
-    put(site, "/api/names", json.dumps(NAMES).encode(), "application/json", etags=etags)
+        put(site, path, SHELL, "text/html", etags=path != "/a")
+        data(site, path, sorted(NAMES) if path == "/" else ["/"], etags=path != "/b")
+    put(site, "/menu.js", MENU, "text/javascript")
+    put(site, "/app.js", SCRIPT, "text/javascript", etags=False)
+    put(site, "/api/names", json.dumps(NAMES).encode(), "application/json", etags=False)
     return site
 
 
@@ -88,11 +89,8 @@ def sitemap(folder: Path) -> str:
     return (folder / "out/sitemap.xml").read_text()
 
 
-@pytest.mark.parametrize("etags", [True, False])
-async def test_where_nothing_moved_nothing_is_rendered(
-    rendered: list[str], tmp_path: Path, *, etags: bool
-) -> None:
-    site = shop(etags=etags)
+async def test_where_nothing_moved_nothing_is_rendered(rendered: list[str], tmp_path: Path) -> None:
+    site = shop()
     with site.serve() as origin:
         chosen = settings(origin, tmp_path)
         first = await night(chosen)
@@ -108,7 +106,12 @@ async def test_where_nothing_moved_nothing_is_rendered(
     }
     asked = {each.target: each.status for each in site.log if each.status != 404}
     assert asked.keys() == {"/", "/a", "/b", "/menu.js", "/app.js", "/api/names", *APIS}
-    assert set(asked.values()) == {304 if etags else 200}
+    assert {path for path, status in asked.items() if status == 200} == {
+        "/a",
+        "/api/b",
+        "/app.js",
+        "/api/names",
+    }
     assert [site.requests(path) for path in ("/menu.js", "/app.js", "/api/names")] == [1, 1, 1]
 
 
@@ -119,7 +122,7 @@ async def test_nights_with_a_budget_lose_no_rendered_page(rendered: list[str], t
         await night(chosen)
         before = sitemap(tmp_path)
         rendered.clear()
-        few = replace(chosen, scope=replace(chosen.scope, budget=2))
+        few = replace(chosen, scope=replace(chosen.scope, budget=3))
         await night(few)
         assert rendered == []
         assert sitemap(tmp_path) == before
@@ -127,7 +130,7 @@ async def test_nights_with_a_budget_lose_no_rendered_page(rendered: list[str], t
         put(site, "/api/names", json.dumps(NAMES | {"/c": "Shelves"}).encode(), "application/json")
         data(site, "/", ["/a", "/b", "/c"])
         data(site, "/c", ["/"])
-        for _ in range(3):
+        for _ in range(2):
             await night(few)
         assert sorted(set(rendered)) == ["/", "/a", "/b", "/c"]
     assert sitemap(tmp_path).count("<loc>") == before.count("<loc>") + 1
@@ -142,20 +145,16 @@ async def test_a_page_is_rendered_again_if_an_answer_changed(rendered: list[str]
         data(site, "/a", ["/", "/new"])
         put(site, "/new", SHELL, "text/html")
         data(site, "/new", ["/"])
-        await night(chosen)
-        assert sorted(rendered) == ["/a", "/new"]
+        put(site, "/b", SHELL.replace(b"Shop", b"Sale"), "text/html")
+        found = await night(chosen)
+        assert sorted(rendered) == ["/a", "/b", "/new"]
         assert f"{origin}/new" in sitemap(tmp_path)
+        assert (facts := found["/b"].facts)
+        assert facts.title == "Sale"
         rendered.clear()
         put(site, "/menu.js", MENU.replace(b"home", b"start"), "text/javascript")
         await night(chosen)
-        assert sorted(rendered) == ["/", "/a", "/b", "/new"], "all that used the script"
-        rendered.clear()
-        put(site, "/b", SHELL.replace(b"Shop", b"Sale"), "text/html")
-        found = await night(chosen)
-    assert rendered == ["/b"]
-    facts = found["/b"].facts
-    assert facts
-    assert facts.title == "Sale"
+    assert sorted(rendered) == ["/", "/a", "/b", "/new"], "all that used the script"
 
 
 async def test_an_answer_that_says_when_it_was_made_is_the_same(rendered: list[str], tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +140,11 @@ async def test_each_question_and_a_second_crawl_gives_the_same_answers(tmp_path:
     site = questions()
     with site.serve() as origin:
         found = await crawled(settings(origin, tmp_path))
-        again = await crawled(settings(origin, tmp_path / "again"))
+        other = settings(origin, tmp_path / "again")
+        scope = replace(
+            other.scope, exclude=("/section*", "/list", "/item*", "/s*", "/written", "/n*", "/plain")
+        )
+        again = await crawled(replace(other, scope=scope))
     assert {"/late-found", "/deep/in-base", "/elsewhere/beside", "/after-hash", "/by-api"} <= set(found)
     assert {"/in-shadow", "/in-nested-shadow", "/in-frame", "/by-frame", "/without-worker"} <= set(found)
     assert {f"/section-{n}" for n in range(8)} | {f"/item-{n}" for n in range(10)} <= set(found)
@@ -172,10 +177,12 @@ async def test_each_question_and_a_second_crawl_gives_the_same_answers(tmp_path:
     assert left.skipped is Skipped.NOINDEX
     assert rendering(found, "/shell-canonical") is None
     assert site.requests("/never") == 0
+    fetched = [path for path, page in again.items() if page.facts]
+    assert {"/late", "/changing", "/api", "/hash", "/base"} <= {*fetched}
     told = [
         {
-            path: (record.outcome, record.facts and record.facts._replace(took=None))
-            for path, record in one.items()
+            path: (one[path].outcome, (facts := one[path].facts) and facts._replace(took=None))
+            for path in fetched
         }
         for one in (found, again)
     ]
@@ -505,7 +512,7 @@ const path = location.pathname;
 const known = {
     "/": "Home of the lamps <a href=/about>about</a> <a href=/lost/list>lost</a>",
     "/about": "About us: we have sold lamps since 1890, and still do <a href=/>home</a>",
-    "/lost/list": [...Array(10).keys()].map((n) => `<a href=/lost/page-${n}>page ${n}</a>`).join(" "),
+    "/lost/list": [...Array(4).keys()].map((n) => `<a href=/lost/page-${n}>page ${n}</a>`).join(" "),
 };
 document.querySelector("#app").innerHTML = known[path] || "<h1>Oh no</h1><p>There is no such page. <a href=/>Home</a></p>";
 """
@@ -530,7 +537,7 @@ async def test_pages_that_scripts_do_not_know_are_not_listed(
     for one in (found, again):
         outcomes = {path: outcome(one, path) for path in one}
         assert {path for path, code in outcomes.items() if code == "listed"} == {"/", "/about", "/lost/list"}
-        assert [code for path, code in outcomes.items() if "page-" in path] == 10 * ["unlisted:soft-404"]
+        assert [code for path, code in outcomes.items() if "page-" in path] == 4 * ["unlisted:soft-404"]
 
 
 @in_browser

@@ -27,9 +27,7 @@ CHROMIUM: Final = next(filter(None, map(shutil.which, chromium.NAMES)), None)
 IN_CI: Final = os.environ.get("CI") == "true"
 SCREENS: Final = {
     "desk": (1280, "light"),
-    "dark": (1280, "dark"),
-    "phone": (390, "light"),
-    "night": (390, "dark"),
+    "night": (390, "dark"),  # colours do not depend on the width
 }
 MOST_PAGES: Final = 10  # on paper, of a small site
 
@@ -97,11 +95,13 @@ def opened(browser: Any, name: str, folder: Path, screen: str) -> Any:
 @pytest.mark.parametrize(
     ("name", "screen"),
     [
-        *((name, screen) for name in ("planted", "sitemap") for screen in SCREENS),
-        ("hostile", "phone"),
-        ("refused", "desk"),
+        ("planted", "night"),
+        ("refused", "desk"),  # the same, with a line more
+        ("sitemap", "desk"),
+        ("sitemap", "night"),
+        ("hostile", "night"),
         ("empty", "desk"),
-        ("sitemap-in-parts", "phone"),
+        ("sitemap-in-parts", "night"),
     ],
 )
 def test_axe_finds_no_violation(browser: Any, name: str, screen: str, artefacts: Path) -> None:
@@ -117,7 +117,7 @@ def test_axe_finds_no_violation(browser: Any, name: str, screen: str, artefacts:
     page.close()
 
 
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("name", ["planted", "hostile"])
 def test_a_report_is_short_on_paper(browser: Any, name: str, artefacts: Path) -> None:
     page = opened(browser, name, artefacts, "desk")
     paper = page.pdf(path=artefacts / f"report-{name}.pdf", format="A4")
