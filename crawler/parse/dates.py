@@ -18,7 +18,7 @@ _MONTHS = {
 }
 _TIME = r"(?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)"
 _FORMS = tuple(
-    re.compile(form, re.ASCII | re.IGNORECASE)
+    late(form, re.ASCII | re.IGNORECASE)
     for form in (
         # IMF-fixdate: Sun, 06 Nov 1994 08:49:37 GMT
         rf"(?:mon|tue|wed|thu|fri|sat|sun), (?P<d>\d\d) (?P<m>[a-z]{{3}}) (?P<Y>\d{{4}}) {_TIME} GMT",
@@ -110,7 +110,7 @@ def w3c(at: datetime) -> str:
     return at.isoformat(timespec="seconds") if at.microsecond else at.isoformat()
 
 
-_W3C = re.compile(
+_W3C = late(
     r"(?P<Y>\d{4})(?:-(?P<m>\d\d)(?:-(?P<d>\d\d)"
     r"(?:T(?P<H>\d\d):(?P<M>\d\d)(?::(?P<S>\d\d)(?P<f>\.\d+)?)?(?P<z>Z|[+-]\d\d:\d\d))?)?)?",
     re.ASCII,

@@ -55,14 +55,14 @@ _TWO: Final = r"(?:0[1-9]|1[0-2])"
 _TWO_DAYS: Final = r"(?:0[1-9]|[12]\d|3[01])"
 # Deliberately narrow: album_1523_7 and IMG_20220102 are not dates, and pages of a calendar are compared
 # without numbers. Eight digits, or a year at the end, are a date as the whole name of a page in a folder.
-_DATE_PATH: Final = re.compile(
+_DATE_PATH: Final = late(
     rf"(?<=[/_.-])(?:{_YEAR}([-/])(?:(?:{_MONTH}|{_NAMED})(?:\1{_DAY})?|W\d\d|{_WEEK}/\d\d?)|{_NAMED}[-/]{_YEAR}(?:/{_DAY})?"
     rf"|(?<=\w/)(?:{_YEAR}{_TWO}{_TWO_DAYS}|(?:{_DAY}([-.]){_MONTH}\2|{_MONTH}([-.]){_DAY}\3){_YEAR}))"
     r"(?=/?(?:\.[a-z]{1,5})?$)",
     re.IGNORECASE,
 )
 # Without backtracking (`(?>` and `*+`), as a URL may contain "calend" a thousand times.
-_CALENDAR_PATH: Final = re.compile(
+_CALENDAR_PATH: Final = late(
     r"/(?:(?:(?>[^/?]*?(?:calend|kalend|agenda))[^/?]*+|cal)/[^?]*\d|cal[_-]\d)", re.IGNORECASE
 )
 _SOME_YEAR: Final = re.compile(_YEAR)  # most URLs have none, which is found out sooner

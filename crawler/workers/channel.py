@@ -20,6 +20,8 @@ LONGEST_MESSAGE: Final = 8_000_000  # bytes of one message: twice the limit for 
 MOST_TOGETHER: Final = 1_000_000  # bytes of a batch of several messages
 # Bytes of a message that is sent by itself: copying it costs more than a system call.
 LARGE_MESSAGE: Final = 65_536
+# What reading a message may raise.
+MALFORMED: Final = (ValueError, LookupError, RecursionError)
 _ENCODER: Final = msgspec.json.Encoder()
 T = TypeVar("T")
 

@@ -24,8 +24,6 @@ from crawler.rules.judge import unchanged
 from crawler.settings.sections import Settings
 from crawler.workers.url_numbers import NumberedLinks, ReceivedUrls, SentUrls
 
-# What reading a message may raise.
-MALFORMED: Final = (ValueError, LookupError, RecursionError)
 MOST_LINKS: Final = MAX_LINKS + headers.LINKS + 2  # plus a canonical and a refresh
 MOST_NAMED: Final = 2  # the canonical and the refresh
 MOST_FEATURES: Final = 20

@@ -28,6 +28,7 @@ from crawler.report.log import log_repeated
 from crawler.report.traffic import Traffic
 from crawler.settings.sections import Settings
 from crawler.workers import messages as codec
+from crawler.workers.channel import MALFORMED
 from crawler.workers.forked import Forks, forks
 from crawler.workers.spawn import python, start
 from crawler.workers.worker import Worker, least_busy, shares
@@ -167,7 +168,7 @@ class WorkerPool:
                 for message in messages:
                     self._handle(worker, message)
                 await anyio.sleep(READ_INTERVAL)
-        except codec.MALFORMED:
+        except MALFORMED:
             pass
         await worker.child.end()
         self._failed_starts = 0 if worker.is_ready else self._failed_starts + 1
@@ -187,7 +188,7 @@ class WorkerPool:
         worker.died()
 
     def _handle(self, worker: Worker, message: codec.FromWorker) -> None:
-        """Raises one of `codec.MALFORMED` for a message that is invalid in its context."""
+        """Raises one of `MALFORMED` for a message that is invalid in its context."""
         match message:
             case codec.PageVisited():
                 self._visited(worker, message)

@@ -19,7 +19,7 @@ from crawler.model.reply import Broken
 from crawler.parse.anchors import clean
 from crawler.parse.html import MAX_LINKS, PageSource, ParsedPage, shown_title
 from crawler.parse.url import Url
-from crawler.workers.messages import MALFORMED
+from crawler.workers.channel import MALFORMED
 from crawler.workers.sandbox_child import ANSWER, NoPage, Question, return_memory
 from crawler.workers.spawn import Child, plain_environment, python, start
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.report.traffic import BOUNDS, CLASSES, Traffic
-from crawler.workers.messages import MALFORMED
+from crawler.workers.channel import MALFORMED
 
 ANSWERS = st.lists(
     st.tuples(st.none() | st.integers(0, 1_000), st.integers(0, 10**9), st.floats(0, 1_000)), max_size=20

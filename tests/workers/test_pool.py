@@ -30,7 +30,7 @@ from crawler.model.visit import Lease, Links, Prior, Visit
 from crawler.parse.url import Url, host, origin
 from crawler.settings.sections import Settings
 from crawler.workers import messages
-from crawler.workers.channel import Channel
+from crawler.workers.channel import MALFORMED, Channel
 from crawler.workers.messages import PageVisited, StartWork, VisitPage
 from crawler.workers.pool import Coordinator, WorkerPool
 from crawler.workers.spawn import Child, start
@@ -173,7 +173,7 @@ def test_a_message_of_this_form_is_read() -> None:
     ids=lambda said: repr(said)[:300],
 )  # fmt: skip
 def test_malformed_message_is_refused(said: Any) -> None:
-    with pytest.raises(messages.MALFORMED):
+    with pytest.raises(MALFORMED):
         received(json.dumps([["PageVisited", 1, said]]).encode(), Lease(1, 1, Visit(URL)))
 
 
@@ -419,7 +419,7 @@ def test_mutated_worker_message_is_refused_or_harmless(outcome: Outcome, data: s
         if not isinstance(message, PageVisited):
             return
         result = messages.read(message.page, held, messages.received_urls())
-    except messages.MALFORMED:
+    except MALFORMED:
         return
     assert all(host(url) for found in result.verdict.features.values() for _, url in found)
     for link in result.verdict.links.urls:
