@@ -13,6 +13,7 @@ from crawler.app import report as reports
 from crawler.app.features import writing
 from crawler.app.job import Job
 from crawler.app.robots_line import compared
+from crawler.app.settings_digests import most_pages
 from crawler.app.state import MEMORY, state_path
 from crawler.cli.signals import received
 from crawler.cli.summary import CHANGES, EXAMPLES, STDOUT
@@ -186,14 +187,13 @@ def _unfinished(job: Job) -> str | None:
     """Why the run is unfinished; None if it is complete."""
     if job.ending in {Ending.COMPLETE, Ending.OVER}:
         return None
-    why = job.stats.stopping or "stopped"
-    scope = job.settings.scope
+    scope, most = job.settings.scope, most_pages(job.settings.scope) or 0
     limits = {
-        StopReason.MAX_PAGES: f"{scope.max_pages or 0:,}",
-        StopReason.MAX_TIME: duration(scope.max_time or 0),
+        StopReason.MAX_PAGES: f"{'max-pages' if most == scope.max_pages else 'budget'} {most:,}",
+        StopReason.MAX_TIME: f"max-time {duration(scope.max_time or 0)}",
     }
     limit = limits.get(job.stop_reason) if job.stop_reason else None
-    return f"stopped at --{why} {limit}" if limit else why
+    return f"stopped at --{limit}" if limit else job.stats.stopping or "stopped"
 
 
 async def _unmatched(pages: Record, settings: Settings) -> list[str]:

@@ -184,7 +184,7 @@ def knowledge(db: Database) -> Knowledge | None:
     if _RunTerms._make(db.one(_TERMS, {"run": db.run})).follows is None:
         return None
     pages, visited, mean, oldest, waiting, max_age = db.one(_KNOWLEDGE, {"run": db.run, "now": db.now()})
-    days = [round(seconds / DAY, 1) for seconds in (mean or 0.0, oldest or 0.0, max_age or 0.0)]
+    days = [max(0.0, round(seconds / DAY, 1)) for seconds in (mean or 0.0, oldest or 0.0, max_age or 0.0)]
     return Knowledge(pages, visited, days[0], days[1], waiting, days[2])
 
 

@@ -76,13 +76,14 @@ class VisitHistory(NamedTuple):
     is_announced: bool  # and after the last one
 
     def days(self, now: float) -> float:
-        """Since the last visit."""
-        return round((now - self.last) / HOUR) / DAY
+        """Since the last visit; infinite if the clock was set back since, as nobody knows."""
+        hours = round((now - self.last) / HOUR)
+        return math.inf if hours < 0 else hours / DAY
 
     @property
     def watched(self) -> float:
         """Days."""
-        return round((self.last - self.first) / HOUR) / DAY
+        return max(0.0, round((self.last - self.first) / HOUR) / DAY)
 
     def rate(self, changes: float, days: float) -> float:
         """Changes a day. The rate before anything is known of the page: `changes` in `days`.

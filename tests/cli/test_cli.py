@@ -223,6 +223,8 @@ def test_the_demo_is_silent_with_quiet(run: Run, tmp_path: Path, monkeypatch: py
             7,
             "error Not finished: stopped at --max-pages 2. Nothing was published; --allow-partial publishes what was found so far. To continue: run the same command",
         ),
+        (("--budget", "2"), 7, "error Not finished: stopped at --budget 2. Nothing was published; "),
+        (("--budget", "9", "--max-pages", "2"), 7, "error Not finished: stopped at --max-pages 2. Nothing"),
     ],
 )
 def test_quiet_reports_a_failure_once(run: Run, flags: Sequence[str], code: int, said: str) -> None:
@@ -234,7 +236,7 @@ def test_quiet_reports_a_failure_once(run: Run, flags: Sequence[str], code: int,
         _, _, err = run(*words, "-q", "--state", "json.db", "--log-format", "json")
         (event,) = map(json.loads, [line for line in err.splitlines() if "settled" not in line])
         assert (event["event"], event["level"]) == ("done", "error")
-        assert event["refused"] if code == 6 else event["unfinished"] == "stopped at --max-pages 2"
+        assert event["refused"] if code == 6 else event["unfinished"] in said
         _, _, err = run(*words, "--state", "loud.db")
         assert " error " not in err
         assert err.count("--min-urls" if code == 6 else "To continue") == 1

@@ -55,6 +55,7 @@ def order(*pages: Known, most: int = 1_000, now: float = NOW) -> list[int]:
         (Known(age=90), Known(age=30, changes=50)),
         (Known(visits=2, changes=2, watched=4), Known(visits=50, changes=1, watched=100)),
         (Known(age=0, visited=3), Known(age=0, visited=4)),
+        (Known(age=-400), Known(age=29, changes=50)),  # visited when the clock was wrong
     ],
 )
 def test_which_of_two_pages_is_visited_first(first: Known, then: Known) -> None:
@@ -130,6 +131,14 @@ def test_choice_depends_neither_on_order_nor_on_seconds(
     assert [page.id for page in chosen(rows, NOW + late, MAX_AGE, most)] == found
     all_of_them = [page.id for page in chosen(rows, NOW, MAX_AGE, len(rows))]
     assert all_of_them[: len(found)] == found, "a larger budget only adds pages"
+
+
+@pytest.mark.parametrize("days", [-4_000, -400, -4])
+def test_a_clock_that_is_set_back_chooses_pages_in_turn(days: float) -> None:
+    """The last visits, or the first ones too, are in the future."""
+    pages = [Known(age=number % 3, watched=-100.0 * (number % 2), visited=9 - number) for number in range(9)]
+    assert order(*pages, now=NOW + days * DAY) == list(range(8, -1, -1))
+    assert hubs([page.row(number) for number, page in enumerate(pages)], NOW + days * DAY, 100)
 
 
 def test_new_site_visits_all_in_turn_without_preferring_a_folder() -> None:
