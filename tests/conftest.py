@@ -36,6 +36,7 @@ DATABASES = ("postgres", "sqlite file")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is imported: its `@given` takes the profile as it is then."""
+    gc.disable()  # until all tests are collected: what is made meanwhile stays
     chosen = config.getoption("--hypothesis-profile")
     settings.load_profile(chosen or ("quick" if config.option.markexpr.startswith("not slow") else "all"))
     measuring.register(config)
@@ -96,6 +97,8 @@ def _of(places: set[str], items: list[pytest.Item]) -> list[pytest.Item]:
 def pytest_collection_finish() -> None:
     """Thousands of tests and all modules stay until the end: the garbage collector need not look at them again and again."""
     gc.freeze()
+    gc.set_threshold(20_000)  # as the program does
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
