@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 4541,
     "report": 4141,
     "fetch": 4128,
-    "frontier": 8945,
+    "frontier": 8969,
     "sitemap": 5038,
     "engine": 3523,
     "workers": 1450,

@@ -130,10 +130,29 @@ AND NOT EXISTS (SELECT 1 FROM visit AS v WHERE v.id = p.id)
 AND {" AND ".join(f"NOT ({keeping})" for keeping in _KEEPING)}
 ORDER BY p.id LIMIT :limit
 """
+# Dates that were believed when the clock was ahead.
+_DATES: Final = ("lastmod", "header", "stated", "dated_lastmod", "dated_header", "dated_stated")
+_WAS_AHEAD: Final = "SELECT count(*) FROM run WHERE @greatest(started, coalesce(ended, started)) > :now"
+_FORGET: Final = (
+    f"""
+UPDATE page SET source = CASE WHEN lastmod <= :now THEN source END,
+    {", ".join(f"{column} = CASE WHEN {column} <= :now THEN {column} END" for column in _DATES)}
+WHERE {" OR ".join(f"{column} > :now" for column in _DATES)}
+""",
+    "UPDATE url SET sitemap_date = NULL WHERE sitemap_date > :now",
+)
 NO_DATE: Final = (None, None)
 DATE: Final = """
 UPDATE page SET lastmod = r.lastmod, source = r.source FROM @rows(id, lastmod, source) WHERE page.id = r.id
 """
+
+
+def forget_future(db: Database) -> None:
+    """After a run with a clock that was ahead: dates of the future, which `validate` refuses."""
+    now = {"now": db.now()}
+    if db.count(_WAS_AHEAD, now):
+        for statement in _FORGET:
+            db.do(statement, now)
 
 
 def evidence(db: Database, window: int, older: int, least: int) -> DatesSeen:

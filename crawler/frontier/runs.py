@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from crawler.errors import ConfigError, Exit, StateBusy
-from crawler.frontier import queries
+from crawler.frontier import dates, queries
 from crawler.frontier.database import Database
 from crawler.frontier.hosts import HostTable
 from crawler.frontier.members import Members
@@ -250,7 +250,12 @@ class RunTable:
         )
         self._hosts.slow_down()
         # A failure is kept while these members work; the next ones try again.
-        self._db.do("UPDATE host SET robots_read_at = NULL WHERE robots IN ('down', 'unreachable')")
+        self._db.do(
+            "UPDATE host SET robots_read_at = NULL "
+            "WHERE robots IN ('down', 'unreachable') OR robots_read_at > :now",
+            {"now": self._db.now()},
+        )
+        dates.forget_future(self._db)
 
     def conclude(self, *, refused: bool) -> None:
         """See `ports.Runs.conclude`."""

@@ -1,5 +1,7 @@
 """Partial runs: a site that is published, and a limit. What is not visited stays as it is."""
 
+import gzip
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -384,6 +386,10 @@ async def test_pages_that_a_sitemap_announces_are_visited(
     assert seen["all"] == seen["nothing"]
 
 
+def read(path: Path) -> str:
+    return (gzip.decompress if path.suffix == ".gz" else bytes)(path.read_bytes()).decode()
+
+
 LOGIN = "<form><input name=user><input type=password name=word></form>"
 
 
@@ -425,3 +431,29 @@ async def test_pages_that_were_alike_before_may_change_alike(tmp_path: Path) -> 
                 site.page(f"/s{number // 20}/p{number}", title=f"Tag {number}", text=text)
             ending, listed = await nights.night()
             assert (ending, len(listed)) == (Ending.COMPLETE, 43)
+
+
+@pytest.mark.parametrize("budget", [None, 12])
+async def test_what_a_clock_ahead_left_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: int | None
+) -> None:
+    """Dates of the future, which no sitemap may have, and a robots.txt that would not be read for years.
+
+    On SQLite only, as the clock of a shared state is that of its server.
+    """
+    clock, days = time.time, 0
+    monkeypatch.setattr(time, "time", lambda: clock() - 86_400.0 * (900 - days))
+    with serving(build(40)) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        for days in (0, 1, 800, 2, 3, 4):
+            if days == 800:
+                site.page("/s0", links=[f"/s0/p{n}" for n in range(20)], text="Edited on a day that is not.")
+            if days == 3:
+                site.page("/", links=["/s0", "/s1"], text="Edited.")
+            asked = len(site.log)
+            await nights.night(budget=budget if days else None)
+            assert any(one.target == "/robots.txt" for one in site.log[asked:])
+    [published] = [read(path) for path in (tmp_path / "out").glob("sitemap.xml*")]
+    dates = dict(re.findall(r"<loc>http://[^/]*([^<]*)</loc><lastmod>([^<]*)", published))
+    assert [*dates] == ["/"]
+    assert 0 <= time.time() - datetime.fromisoformat(dates["/"]).timestamp() < 3 * 86_400
