@@ -49,7 +49,7 @@ BUDGETS = {
     "engine": 3523,
     "workers": 1450,
     "app": 6246,
-    "cli": 5942,
+    "cli": 5948,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

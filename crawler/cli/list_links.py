@@ -135,25 +135,20 @@ def _batches(every: Iterable[_Links]) -> Iterator[Sequence[_Links]]:
 async def _spelt(rows: Reads, batch: Sequence[_Links], targets: "_Targets", form: RowForm) -> Sequence[str]:
     leads = await targets.of(batch)
     anchors = await reports.anchors_of(rows, list({links.source.id: None for links in batch}))
-    before_target, last = form.gaps[FIELDS.index("target")], form.gaps[-1]
-    silent = form.written("text", None, None)
+    with_text = {page for page, _ in anchors}
+    first, before_target, last = form.gaps[0], form.gaps[FIELDS.index("target")], form.gaps[-1]
     kinds = {kind: [form.written("kind", kind, avoid) for avoid in (False, True)] for kind in KINDS}
     spelt: list[str] = []
     for source, kind, ids in batch:
-        begin, (follow, avoid) = f"{form.written('source', source.url)}{before_target}", kinds[kind]
-        if not anchors and min(ids) > 0:  # as nearly always
-            spelt += [
-                f"{begin}{url}{follow}{answer}{final_url}{status}{silent}{last}"
-                for url, answer, final_url, status in filter(None, map(leads.__getitem__, ids))
-            ]
+        begin, (follow, avoid) = f"{first}{form.spell(source.url)}{before_target}", kinds[kind]
+        if source.id not in with_text and follow == targets.follow and min(ids) > 0:  # as nearly always
+            spelt += [f"{begin}{lead}" for lead in filter(None, map(leads.__getitem__, ids))]
             continue
         for to in ids:
-            if cells := leads[abs(to)]:
-                url, answer, final_url, status = cells
+            if leads[abs(to)]:
                 said = anchors.get((source.id, abs(to))) if kind == "link" else None
-                says = form.written("text", said.text or None, said.landmark or None) if said else silent
-                nofollow = follow if to > 0 else avoid
-                spelt.append(f"{begin}{url}{nofollow}{answer}{final_url}{status}{says}{last}")
+                says = form.written("text", said.text or None, said.landmark or None) + last if said else None
+                spelt.append(f"{begin}{targets.other(abs(to), follow if to > 0 else avoid, says)}")
     return spelt
 
 
@@ -177,25 +172,28 @@ async def _wanted(rows: Reads, known: Known, only: Filter) -> bytearray:
     return wanted
 
 
-Cells = tuple[str, str, str, str]  # URL, what answered, final URL, and the final status
-
-
 class _Targets:
-    """What links lead to, by id, of which some are remembered: many pages link to the same."""
+    """What links lead to, by id, of which some are remembered: many pages link to the same.
+
+    As text from the target to the end of the row, of a link that is followed, and of which nothing is said.
+    """
 
     def __init__(self, rows: Reads, form: RowForm) -> None:
         self._rows, self._spell = rows, form.spell
-        self._known, self._count = list[Cells | None](), 0
+        self._known, self._lengths, self._count = list[str | None](), list[int](), 0  # lengths: of the URLs
+        self.follow = form.written("kind", KINDS[0], False)
+        self._end = form.written("text", None, None) + form.gaps[-1]
         # Few differ, so that all targets share them.
         gap = form.gaps[FIELDS.index("final_url")]
         self._answer = lru_cache(1_000)(lambda *cells: form.written("outcome", *cells) + gap)
         self._status = lru_cache(1_000)(partial(form.written, "final_status"))
 
-    async def of(self, batch: Sequence[_Links]) -> Sequence[Cells | None]:
-        """The cells of the targets of these links, by id, and of others."""
-        ids = set(map(abs, chain.from_iterable(links.ids for links in batch)))
+    async def of(self, batch: Sequence[_Links]) -> Sequence[str | None]:
+        """The targets of these links, by id, and others."""
+        ids = set(map(abs, set(chain.from_iterable(links.ids for links in batch))))
         more = max(ids, default=0) + 1 - len(self._known)
         self._known += [None] * more
+        self._lengths += [0] * more
         missing = [number for number in ids if self._known[number] is None]
         if self._count + len(missing) > REMEMBERED:
             self._known, self._count, missing = [None] * len(self._known), 0, list(ids)
@@ -203,15 +201,23 @@ class _Targets:
             found = await self._rows.read(reads.TargetsOf(sorted(missing)))
             ends = await _ends(self._rows, found)
             for number, target in found.items():
-                self._known[number] = self._cells(target, ends.get(number) if target.redirect else target)
+                self._add(number, target, ends.get(number) if target.redirect else target)
             self._count += len(found)
         return self._known
 
-    def _cells(self, target: TargetRow, end: TargetRow | None) -> Cells:
+    def other(self, number: int, kind: str, says: str | None) -> str:
+        """The target as it is written for another kind of link, or if something is said."""
+        lead, length = self._known[number] or "", self._lengths[number]
+        rest = lead[length + len(self.follow) : -len(self._end)]
+        return f"{lead[:length]}{kind}{rest}{self._end if says is None else says}"
+
+    def _add(self, number: int, target: TargetRow, end: TargetRow | None) -> None:
         url = self._spell(target.url)
         final = url if end is target else self._spell(end.url if end else None)
         answer = self._answer(target.outcome or "open", target.status, target.external)
-        return url, answer, final, self._status(end.status if end else None)
+        status = self._status(end.status if end else None)
+        self._known[number] = f"{url}{self.follow}{answer}{final}{status}{self._end}"
+        self._lengths[number] = len(url)
 
 
 async def _ends(rows: Reads, targets: Mapping[int, TargetRow]) -> Mapping[int, TargetRow]:

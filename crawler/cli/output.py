@@ -79,7 +79,9 @@ def joining(form: str, fields: Iterable[str]) -> Callable[[Sequence[str]], str]:
 
 
 def _as_json(cell: Any) -> str:
-    return json.dumps(masked(cell) if isinstance(cell, str) else cell)
+    if isinstance(cell, str):
+        return f'"{cell}"' if as_csv.PLAIN.fullmatch(cell) else json.dumps(masked(cell))
+    return json.dumps(cell)
 
 
 class Rows:

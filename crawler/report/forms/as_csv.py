@@ -4,6 +4,7 @@ Titles and URLs come from the site: a cell that begins like a formula gets a lea
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -15,6 +16,8 @@ from crawler.report.report import UNKNOWN, Item, Said, SiteReport
 FIELDS: Final = ("severity", "code", "url", "status", "detail", "links", "source", "text", "place")
 _EMPTY: Final = '""'  # a row of one empty cell
 _FORMULA: Final = frozenset("=+-@\t\r")
+# Written as they are, like most URLs: nothing to mask, to quote, or to be read as a formula.
+PLAIN: Final = re.compile(r"[A-Za-z0-9/][A-Za-z0-9/:._~%-]*")
 
 
 def rendered(report: SiteReport) -> str:
@@ -51,7 +54,7 @@ def lines(rows: Sequence[str]) -> str:
 def spelt(value: Any) -> str:
     """A cell as it is written."""
     if isinstance(value, str):
-        return _quoted(value)
+        return value if PLAIN.fullmatch(value) else _quoted(value)
     if value is None:
         return ""
     if isinstance(value, bool):
