@@ -34,8 +34,9 @@ from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url, origin, target
 from crawler.ports import Frontier, Round, reads
+from crawler.rules import traps
 from crawler.rules.lastmod import DATE_SOURCES
-from crawler.rules.traps import PATIENCE, REQUESTS, SAMPLE, Traps, pattern_of, requests_for
+from crawler.rules.traps import PATIENCE, SAMPLE, Traps, pattern_of, requests_for
 from tests.postgres import new_state
 
 # On both loops only what shows how calls, streams and the end of a backend reach its threads: the rest is SQL.
@@ -1414,10 +1415,13 @@ async def test_chain_of_numbers_is_followed_if_they_are_bounded(
     assert asked == read
 
 
-async def test_true_pages_that_repeat_their_addresses_raise_the_budget(bench: Bench) -> None:
+async def test_true_pages_that_repeat_their_addresses_raise_the_budget(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(traps, "REQUESTS", 200)
     await bench.ready()
     [root] = await bench.leases()
-    await bench.settle(root, Listed(), *(shop(n) for n in range(REQUESTS + 300)))
+    await bench.settle(root, Listed(), *(shop(n) for n in range(500)))
     asked = 0
     while (await advance(bench, "")).released:
         leases = await bench.leases(10_000)
@@ -1425,7 +1429,7 @@ async def test_true_pages_that_repeat_their_addresses_raise_the_budget(bench: Be
         await bench.settle_all(
             (one, Facts(200, content="there", echoing=one.visit.url), ()) for one in leases
         )
-    assert asked == REQUESTS + 300
+    assert asked == 500
 
 
 async def test_values_that_values_lead_to_come_last(bench: Bench) -> None:
@@ -1437,7 +1441,7 @@ async def test_values_that_values_lead_to_come_last(bench: Bench) -> None:
         root, Listed(), Visit(Url(f"{SITE}/list"), 1, ROOT), *(shop(10_000 + n) for n in range(10))
     )
     asked = list[str]()
-    while (leases := await bench.leases(10_000)) or (len(asked) < 1000 and (await advance(bench)).released):
+    while (leases := await bench.leases(10_000)) or (len(asked) < 250 and (await advance(bench)).released):
         asked += (lease.visit.url for lease in leases if "?" in lease.visit.url)
         pages = []
         for lease in leases:
@@ -1450,11 +1454,14 @@ async def test_values_that_values_lead_to_come_last(bench: Bench) -> None:
     assert {one.url for one in articles} <= {*asked[:250]}
 
 
-async def test_first_content_of_a_pattern_raises_no_budget(bench: Bench) -> None:
-    """Ninety pages, and posted links to each with a parameter that it greets."""
+async def test_first_content_of_a_pattern_raises_no_budget(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thirty pages, and posted links to each with a parameter that it greets."""
+    monkeypatch.setattr(traps, "REQUESTS", 200)
     await bench.ready()
     [root] = await bench.leases()
-    names = [Visit(Url(f"{SITE}/wine{n}"), 1) for n in range(90)]
+    names = [Visit(Url(f"{SITE}/wine{n}"), 1) for n in range(30)]
     posted = [
         Visit(url := Url(f"{one.url}?via=x{n}"), 1, ROOT, pattern=pattern_of(url))
         for one in names

@@ -539,7 +539,8 @@ async def test_reader_never_misses_url_while_publishing_or_after_crash(
     calm = contents(tmp_path / "out")
     assert set(locs(tmp_path / "out")) >= set(urls_of(new))
     assert not knows or locs(tmp_path / "out") == urls_of(new)
-    for number in range(len(pair) % 2, len(moments), 2):  # the other half of the moments in other pairs
+    step = max(2, len(moments) // 16)  # the other moments in other pairs
+    for number in range(len(pair) % step, len(moments), step):
         await begin()
         monkeypatch.setattr(failpoints, "hook", dying(number))
         with pytest.raises(Death):
@@ -548,7 +549,6 @@ async def test_reader_never_misses_url_while_publishing_or_after_crash(
         monkeypatch.setattr(failpoints, "hook", look)
         await publish_these(tmp_path / "out", new, **chosen)
         assert contents(tmp_path / "out") == calm, moments[number]
-        del moments[len(moments) :]
 
 
 FEW = SitemapSection("few", "/0000*")
