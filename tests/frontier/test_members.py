@@ -500,3 +500,26 @@ async def test_member_whose_connection_ended_is_soon_dead(
 
 async def alive(member: "PostgresFrontier") -> list[str]:
     return [one.name for one in await member.read(reads.MembersOfRun()) if not one.gone]
+
+
+async def test_what_a_server_with_a_clock_ahead_left_is_forgotten(crew: Crew) -> None:
+    member = await crew.join()
+    await ready(member)
+    [lease] = await leases(member)
+    await member.settle([Settlement(lease, Verdict(Listed(), Facts(200)))])
+    await member.finish()
+    await member.conclude()
+    for statement in (
+        "UPDATE run SET started = 9e9",
+        "UPDATE page SET lastmod = 8999999999, source = 'header', header = 8999999999, stated = 1",
+        "UPDATE url SET sitemap_date = 8999999999",
+        "UPDATE host SET robots_read_at = 8999999999",
+    ):
+        await member._call(member._db.do, statement)
+    await member.begin("settings")
+    for kept, query in (
+        ((None, None, None, 1), "SELECT lastmod, source, header, stated FROM page"),
+        ((None,), "SELECT sitemap_date FROM url"),
+        ((None,), "SELECT robots_read_at FROM host"),
+    ):
+        assert tuple(await member._call(member._db.one, query)) == kept
