@@ -251,6 +251,18 @@ def session_word(asked: Request) -> Reply:
     return page(name, [f"/auction/{new}/{to}" for to in names])
 
 
+def visit_quotes(asked: Request) -> Reply:
+    """A number of the visit ends each address; each answer has a quote and links to four chance pages."""
+    names = [f"essay-{n}" for n in range(20)]
+    name = asked.segments[0] if asked.segments else "essays"
+    if name not in {"essays", *names} or len(asked.segments) > 2:
+        return MISSING
+    new, quote = number(asked.target, below=10**6), prose((asked.target, "quote"), 12)
+    chance = [f"/{names[number(asked.target, n, below=20)]}/{new}" for n in range(4)]
+    to = chance if asked.segments else [f"/{to}/{new}" for to in names]
+    return page(name, to, text=f"{prose(name)}<p>{quote}")
+
+
 def facet_paths(asked: Request) -> Reply:
     """Filters as segments of the path, in any order and any number; most combinations have no goods."""
     if asked.path.startswith("/goods/"):
@@ -302,5 +314,6 @@ SITES = (
     Site("grown-value", grown_value, ("/", *(f"/?go=start.{to}" for to in ("news", "staff", "dates", "press"))), "a parameter that grows with each link", endless=True),
     Site("session-word", session_word, ("/", *(f"/auction/x/lot-{n}.html" for n in range(25))), "a short session in the path", endless=True),
     Site("facet-paths", facet_paths, ("/", *(f"/goods/{n}" for n in range(48))), "filters as segments that pile up", endless=True, distinct=120),
+    Site("visit-quotes", visit_quotes, ("/", *(f"/essay-{n}" for n in range(20))), "an address for each visit, with something random on each page", endless=True),
     Site("commits", commits, ("/", *(f"/commit/{token('commit', n)}{token(n)[:8]}" for n in range(150))), "true pages under identifiers like sessions"),
 )  # fmt: skip

@@ -88,6 +88,8 @@ class Leader(Struct, eq=False):
 
     async def release(self) -> int:
         """Releases the next held URLs, if there are any; while others wait, those of other hosts."""
+        if self.site.random.have_no_end:
+            await self._unlist_visits()
         while (answer := await self.frontier.advance(self.depth)).doubtful:
             report(answer.closed)
             await self.frontier.answer(await self.site.values.ask(answer.doubtful))
@@ -100,12 +102,18 @@ class Leader(Struct, eq=False):
         if requested >= self._next_look:
             self._next_look = int(LATER * requested)
             await self._ask_places()
+            await self._unlist_visits()
 
     async def _ask_places(self) -> int:
         site = self.site
         if self._is_partial or site.candidates.traps.allows("soft-404"):
             return 0
         return await site.missing.ask_places(site.starts.ends)
+
+    async def _unlist_visits(self) -> None:
+        """Of pages with another address for each visit, only one each is to count as a content."""
+        if self.site.judge.applies("duplicate") and not self._is_partial:
+            await self.site.random.unlist_visits(self.site.starts.urls)
 
     async def _leave_starts(self) -> None:
         if self.site.checks_starts:
@@ -176,7 +184,7 @@ class Leader(Struct, eq=False):
             await soft_404s.unlist(self.frontier, site.candidates.traps, starts, answers)
             await soft_404s.unlist_empty_days(self.frontier, answers.fresh())
         if lists_once:
-            await ignored_parts.unlist(self.frontier, answers.fresh(PROBES // 2), starts)
+            await ignored_parts.unlist(self.frontier, answers.fresh(PROBES // 2), starts, site.random)
         await site.remember_rendered()
 
     async def keep_failing_pages(self) -> None:

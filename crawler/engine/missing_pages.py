@@ -19,6 +19,7 @@ from crawler.parse.extract import Extract
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, reads
 from crawler.rules import soft_404
+from crawler.rules.ignored_parts import ShownPage
 from crawler.rules.judge import Judge
 from crawler.rules.redirects import target_of
 from crawler.rules.traps import calendar_of
@@ -27,14 +28,6 @@ SAMPLES = 6  # pages to which the start page links, that are compared
 MOST_PLACES = 50  # folders and paths that are asked in one run
 NOTHING = MissingPage((), 0)  # matches no page
 MOST_LINKS = 200  # of a page that a folder shows for all that is missing
-
-
-class _Page(Struct, frozen=True):
-    """What is compared of a page."""
-
-    blocks: frozenset[int]
-    content: str | None
-    links: Sequence[Url]
 
 
 class MissingPages(Struct, eq=False):
@@ -144,9 +137,9 @@ class MissingPages(Struct, eq=False):
         self, urls: Sequence[Url], starts: Sequence[Url], *, place: bool = False
     ) -> MissingPage | None:
         """What pages have in common that do not exist; None if they do not, or answer with an error."""
-        asked = list[_Page]()
+        asked = list[ShownPage]()
         for url in urls:
-            if (page := await self._read(url)) is None:
+            if (page := await self.read(url)) is None:
                 return None
             asked.append(page)
             if soft_404.is_settled([page.blocks for page in asked]):
@@ -177,12 +170,12 @@ class MissingPages(Struct, eq=False):
         """
         if within not in self._true:
             start = next((url for url in reversed(starts) if origin(url) == origin(Url(within))), None)
-            home = await self._read(start) if start else None
+            home = await self.read(start) if start else None
             self._true[within] = await self._pages_beside(home, within, starts) if home else None
         return self._true[within]
 
     async def _pages_beside(
-        self, home: _Page, within: str, starts: Sequence[Url]
+        self, home: ShownPage, within: str, starts: Sequence[Url]
     ) -> tuple[frozenset[int], Sequence[frozenset[int]]]:
         path, mark, _ = within.partition("?")
         linked = [
@@ -191,11 +184,11 @@ class MissingPages(Struct, eq=False):
             if url not in starts and url.startswith(within) and url.partition("?")[1] == mark
         ]
         spread = linked[:: -(-len(linked) // SAMPLES)] if linked else ()
-        others = [page.blocks for url in spread if (page := await self._read(url))]
-        bare = await self._read(Url(path)) if mark else None
+        others = [page.blocks for url in spread if (page := await self.read(url))]
+        bare = await self.read(Url(path)) if mark else None
         return home.blocks | (bare.blocks if bare else frozenset()), others
 
-    async def _read(self, url: Url) -> _Page | None:
+    async def read(self, url: Url) -> ShownPage | None:
         """A page; None if it is none, or if it may stall the parser, since it is parsed in this process.
 
         Some sites add a slash or a query to all addresses, also to those of pages that do not exist.
@@ -210,4 +203,5 @@ class MissingPages(Struct, eq=False):
             return None
         wanted = markup.wanted - {Extract.SPARING} | {Extract.BLOCKS, Extract.ECHOLESS}
         page = replace(markup, wanted=wanted).read()
-        return _Page(frozenset(page.blocks), page.content, self.judge(lease, reply, now, page).links.followed)
+        links = self.judge(lease, reply, now, page).links.followed
+        return ShownPage(url, frozenset(page.blocks), page.content, links)

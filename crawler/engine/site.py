@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from crawler.engine.aliases import Aliases
 from crawler.engine.missing_pages import MissingPages
 from crawler.engine.query_values import QueryValues
+from crawler.engine.random_pages import RandomPages
 from crawler.engine.robots import Access
 from crawler.engine.scripted_pages import ScriptedSite
 from crawler.engine.start_urls import StartUrls
@@ -46,6 +47,7 @@ class CrawledSite:
     starts: StartUrls = field(init=False)
     missing: MissingPages = field(init=False)
     values: QueryValues = field(init=False)
+    random: RandomPages = field(init=False)
     scripted: ScriptedSite = field(init=False)
     # Of earlier runs and this one; None: not recalled yet.
     _rendered: dict[str, RenderedPage] | None = field(init=False, default=None)
@@ -55,6 +57,7 @@ class CrawledSite:
         self.aliases = Aliases(self.frontier, self.access, self.candidates)
         self.missing = MissingPages(self.frontier, self.judge, self.fetch)
         self.values = QueryValues(self.judge, self.fetch)
+        self.random = RandomPages(self.frontier, self.missing.read)
         self.scripted = ScriptedSite(self.frontier, self.judge.renders_samples)
         self.starts = StartUrls(self.frontier, self.candidates, self.aliases, self.base)
 

@@ -85,7 +85,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         patterns = self._patterns = PatternTable(db)
         seeds = self._seeds = SeedTable(db, keep_failing)
         members = self._members = Members(db)
-        budget = Budget(db)
+        budget = self._budget = Budget(db)
         revisits = self._revisits = Revisits(db, patterns, budget)
         self._runs = RunTable(db, members, seeds, hosts, revisits)
         self._retention = Retention(db, keep_runs)
@@ -283,7 +283,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
 
     async def withdraw(self, pages: Sequence[Url] | WithContent, why: Why, detail: str) -> None:
         """See `ports.Record.withdraw`."""
-        await self._call(self._as_leader(duplicates.withdraw), self._db, pages, why, detail)
+        await self._call(self._as_leader(self._withdraw), pages, why, detail)
 
     async def ignore_canonicals(self, listable: Callable[[Url], bool]) -> int:
         """See `ports.Record.ignore_canonicals`."""
@@ -333,6 +333,10 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         given = {"run": self._db.run, "below": kind.below}
         async for rows in self._stream(queries.EDGE_ROWS, given, kind.first):
             yield await self._call(queries.edges, self._db, rows)
+
+    def _withdraw(self, pages: Sequence[Url] | WithContent, why: Why, detail: str) -> None:
+        duplicates.withdraw(self._db, pages, why, detail)
+        self._budget.forget()  # they do not count as contents any more
 
     def _run_rows(self) -> Sequence[RunRow]:
         return queries.run_rows(self._db, self._is_at_work())

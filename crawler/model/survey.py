@@ -161,7 +161,12 @@ class RepeatedPage(Struct, frozen=True):
 
     def is_like(self, other: "RepeatedPage") -> bool:
         """Whether both say the same."""
-        return self.content in {other.content, other.echoing} or self.echoing == other.content
+        return not self.contents.isdisjoint(other.contents)
+
+    @property
+    def contents(self) -> frozenset[str]:
+        """With and without what repeats its address."""
+        return frozenset((self.content, self.echoing or self.content))
 
 
 class SameContent(Struct, frozen=True):

@@ -2,23 +2,34 @@
 
 Two pages with the same content whose addresses differ in one part only suggest it. What shows it is the
 answer of the site for nonsense in its place, asked with examples of each kind of part. Then such pages are
-one page at several URLs. Pure.
+one page at several URLs. Where each page has something random, such as links to others, no two have the same
+content: then two answers for nonsense show what a page has beside that. Pure.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from crawler.model.survey import RepeatedPage
 from crawler.parse import url as urls
+from crawler.parse.extract import wording
 from crawler.parse.late import late
 from crawler.parse.url import Url
-from crawler.rules.soft_404 import impossible_value, nonexistent_name, with_large_numbers
+from crawler.rules.soft_404 import (
+    impossible_value,
+    nonexistent_names,
+    nonexistent_numbers,
+    shared,
+    with_large_numbers,
+)
 
 EXAMPLES: Final = 5  # pages of each kind, spread over the site, with which it is asked
 MOST_TOKENS: Final = 60  # of an address that is compared
 REPEATED: Final = 3  # times
 LONGEST_PART: Final = 12  # tokens of a part that is left out to find the page without it
+MORE_BLOCKS: Final = 2  # that a page may have than nonsense shows: what is random may be the same twice
 _TOKENS: Final = late(r"[/;?&=.,+:|]|[^/;?&=.,+:|]+")
 _PARAMETER: Final = late(r"([?&]?)[^?&=]+=([^?&=]+)&?$")
 _PART: Final = late(r"([/;?&=.,+:|]*)(.*?)([/;?&=.,+:|]*)$")
@@ -62,15 +73,22 @@ class Pair(NamedTuple):
         """The address with nonsense in place of the part, or of its numbers; in a path, with the part again
         and again: what is repeated is known to the site, as the code of a language is.
         """
-        before, name, after = _PART.match(self.part).groups()  # type: ignore[union-attr]
-        word = nonexistent_name(self.url)
-        if before[:1] in {"?", "&"} or ("?" in self.before and self.before[-1] in "?&"):
-            word = f"{word}=1"
-        yield Url(f"{self.before}{before}{word if name else before}{after}{self.after}")
-        if (numbered := with_large_numbers(name)) != name:
-            yield Url(f"{self.before}{before}{numbered}{after}{self.after}")
+        for addresses in self.nonsense:
+            yield addresses[0]
+        before, _, after = _PART.match(self.part).groups()  # type: ignore[union-attr]
         if "?" not in self.before + self.part and (before or after) and not self.is_replaced:
             yield Url(f"{self.before}{REPEATED * self.part}{self.after}")
+
+    @property
+    def nonsense(self) -> Iterator[Sequence[Url]]:
+        """The address with several kinds of nonsense in place of the part; then in place of its numbers."""
+        before, name, after = _PART.match(self.part).groups()  # type: ignore[union-attr]
+        is_parameter = before[:1] in {"?", "&"} or ("?" in self.before and self.before[-1] in "?&")
+        words = [f"{word}=1" if is_parameter else word for word in nonexistent_names(self.url)]
+        yield [Url(f"{self.before}{before}{word if name else before}{after}{self.after}") for word in words]
+        numbered = [with_large_numbers(name, number) for number in nonexistent_numbers(self.url)]
+        if numbered[0] != name:
+            yield [Url(f"{self.before}{before}{number}{after}{self.after}") for number in numbered]
 
     @property
     def with_nonsense(self) -> Url | None:
@@ -80,6 +98,58 @@ class Pair(NamedTuple):
             return None
         start, end = (len(self.before) + at for at in parameter.span(2))
         return Url(f"{self.url[:start]}{impossible_value(self.url, parameter[2], 0)}{self.url[end:]}")
+
+
+class ShownPage(Struct, frozen=True):
+    """What is shown at an address."""
+
+    url: Url
+    blocks: frozenset[int]
+    content: str | None
+    links: Sequence[Url]
+
+
+def show_the_same(page: ShownPage, nonsense: Sequence[ShownPage]) -> bool:
+    """Whether an address shows what those with nonsense in it do, but for what is random on these.
+
+    It may have something of its own in place of that.
+    """
+    most = max(len(shown.blocks) for shown in nonsense) + MORE_BLOCKS
+    is_random = len({shown.content for shown in nonsense}) > 1
+    common = shared([shown.blocks for shown in nonsense])
+    return is_random and common <= page.blocks and 0 < len(page.blocks) <= most
+
+
+def say_the_same(*pages: ShownPage | RepeatedPage) -> bool:
+    """Whether pages differ in links only."""
+    return len({wording(page.content or "") for page in pages}) == 1
+
+
+def have_own_addresses(*pages: ShownPage) -> bool:
+    """Whether the links of each page have something in common that neither it nor the others have.
+
+    So it is the page that has something of its own: a site that gives each visit an address for all pages.
+    """
+    own = [_of_most_links(page) for page in pages]
+    return bool(own) and all(own[at].difference(*own[:at], *own[at + 1 :]) for at in range(len(own)))
+
+
+def _of_most_links(page: ShownPage) -> set[str]:
+    """What at least half of the links of a page have in their addresses, and its own has not."""
+    found = Counter(part for link in page.links for part in {*_TOKENS.findall(urls.target(link))})
+    own = _TOKENS.findall(urls.target(page.url))
+    return {part for part, count in found.items() if 1 < count >= len(page.links) / 2}.difference(own)
+
+
+def with_one_part_open(url: Url) -> Iterator[str]:
+    """The address with one of its names or values left open; of none that is very long."""
+    found = [
+        token
+        for token in _TOKENS.finditer(url, urls.path_start(url))
+        if len(token[0]) > 1 or token[0].isalnum()
+    ]
+    for token in found if len(found) <= MOST_TOKENS // 2 else ():
+        yield f"{url[: token.start()]}…{url[token.end() :]}"
 
 
 def pairs(url: Url, base: Url) -> Iterator[Pair]:

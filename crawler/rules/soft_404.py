@@ -61,7 +61,7 @@ def nonexistent_at(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
         if not named.isdisjoint(name for name, _ in parameters(first)):
             yield [with_values(first, dict.fromkeys(named, name)) for name in names]
         return
-    numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
+    numbers = list(map(_number_of, names))
     one, other = first.removeprefix(place), last.removeprefix(place)
     end = _ending(one)
     is_number = one.removesuffix(end).isdigit()
@@ -187,6 +187,18 @@ class Place(Struct, frozen=True):
     bare: Url | None = None  # the page without a query, or without its date there
 
 
+def around(url: str) -> str:
+    """The folder of a page, or its path if it has a query, as in the prefix of a `Place`."""
+    path, mark, _ = url.partition("?")
+    return f"{path}?" if mark else urls.in_folder(url)[0]
+
+
+def above(prefix: str) -> str | None:
+    """The folder in which a folder is, or a path; None for the folder of an origin."""
+    up = prefix[:-1].rpartition("/")[0] + "/"
+    return up if len(up) > urls.path_start(prefix) else None
+
+
 def places(example: Url) -> Iterator[Place]:
     """The places around a page: its path with other values of its query, the origin, its folder.
 
@@ -267,9 +279,18 @@ def _names(site: str, count: int = 2) -> tuple[str, ...]:
     return tuple(f"{one}-no-such-page" for one in hashes)  # sites may show the beginning
 
 
-def nonexistent_name(page: Url) -> str:
-    """A name that nothing on the site of a page has."""
-    return _names(urls.origin(page))[0]
+def nonexistent_names(page: Url) -> tuple[str, ...]:
+    """Names that nothing on the site of a page has."""
+    return _names(urls.origin(page), MOST_ASKED)
+
+
+def nonexistent_numbers(page: Url) -> tuple[str, ...]:
+    """Numbers that nothing on the site of a page has, one for each name."""
+    return (*NUMBERS, *map(_number_of, nonexistent_names(page)))[:MOST_ASKED]
+
+
+def _number_of(name: str) -> str:
+    return f"9{int(name.partition('-')[0], 16):09}"
 
 
 def shown_instead(place: str) -> tuple[Url, ...]:

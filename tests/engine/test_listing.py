@@ -311,6 +311,70 @@ async def test_pages_with_an_ignored_parameter_are_listed_once(tmp_path: Path) -
     assert sorted(path.partition("?")[0] for path in result.listed) == ["/", *names]
 
 
+@pytest.mark.parametrize("form", ["/tale{}/{}", "/tale{}/{}/", "/tales/{}/{}.html", "/tale{}?as={}"])
+@pytest.mark.parametrize("many", [1, 9])
+async def test_pages_with_any_name_after_theirs_are_listed_once(tmp_path: Path, form: str, many: int) -> None:
+    """Of each page or of one of them, several such addresses are linked, but not its own."""
+    names = [form.format(number, "x") for number in range(9)]
+    came = [form.format(number, name) for number in range(many) for name in ("red-fox", "foxes", "a-fox")]
+    at = names[0].index("0")
+
+    def tale(path: str, query: dict[str, str]) -> CannedResponse:
+        is_tale = path[:at] == names[0][:at] and (path[at + 1 :] or query)
+        return html(f"Tale {words(int(path[at]))}", "/") if is_tale else Site.answer(404, b"")
+
+    with served({"/": start(*came, *names[many:]), "*": tale}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sorted(path[: at + 1] for path in result.listed) == ["/", *(name[: at + 1] for name in names)]
+
+
+@pytest.mark.parametrize("form", ["/tale{}?edition={}", "/tale{}/{}"])
+async def test_pages_with_links_by_chance_are_listed_once(tmp_path: Path, form: str) -> None:
+    came = [form.format(number, year) for number in range(9) for year in range(2001, 2006)]
+
+    def tale(path: str, query: dict[str, str]) -> CannedResponse:
+        if not path.startswith("/tale"):
+            return Site.answer(404, b"")
+        chance = random.Random(f"{path}{query}").sample(came, 3)
+        linked = "".join(f'<a href="{link}">{words(int(link[5]))[:9]}</a>' for link in chance)
+        said = f"Tale {words(int(path[5]))}"
+        return Site.answer(200, f"<title>{said}</title><h1>{said}</h1>{linked}".encode())
+
+    with served({"/": start(*came), "*": tale}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sorted(path[:6] for path in result.listed) == ["/", *(f"/tale{number}" for number in range(9))]
+
+
+@pytest.mark.parametrize("shows", ["a caption", "links of its own", "the first page"])
+async def test_pages_beside_others_by_chance_are_all_listed(tmp_path: Path, shows: str) -> None:
+    """Nonsense is answered with something random, under one title; true values have something of their own."""
+    shelves = [f"/shelf?at={number}" for number in range(12)]
+
+    def shelf(path: str, query: dict[str, str]) -> CannedResponse:
+        rolls, at = random.Random(str(query)), query.get("at", "")
+        is_true = f"{path}?at={at}" in shelves
+        known = int(at) if is_true else 0
+        chance = "".join(f'<a href="/b{n}">{words(n)}</a>' for n in rolls.sample(range(90, 200), 3))
+        own = "".join(f'<a href="/b{n}">{words(n)}</a>' for n in range(7 * known, 7 * known + 7))
+        body = {
+            "a caption": words(300 + known) if is_true else chance,
+            "links of its own": own if is_true else chance,
+            "the first page": own + chance,
+        }[shows]
+        more = "".join(f'<a href="{link}">x</a>' for link in shelves)
+        text = f"<title>Shelf</title><h1>What stands on our shelf, in this order</h1>{body}{more}"
+        return Site.answer(200, text.encode())
+
+    def book(path: str, _: dict[str, str]) -> CannedResponse:
+        return (
+            html(f"Book <p>{words(int(path[2:]))}", "/") if path.startswith("/b") else Site.answer(404, b"")
+        )
+
+    with served({"/": start(*shelves), "/shelf": shelf, "*": book}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert [url for url in shelves if url not in result.listed] == []
+
+
 @pytest.mark.parametrize("says", ["welcome, friend of {}", "{} costs {price}", "{} was never made"])
 async def test_pages_that_only_name_a_value_are_no_pages(tmp_path: Path, says: str) -> None:
     """One is posted for each page. If only known values are named so, and others otherwise, they are pages."""

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from crawler.parse.url import Url
 from crawler.rules import ignored_parts, soft_404
+from crawler.rules.ignored_parts import ShownPage
 
 HOME = "https://site.test"
 NONE = "no-such-page"
@@ -14,7 +15,7 @@ NONE = "no-such-page"
 def asked(url: str, base: str) -> list[str]:
     """What is asked of them, with a word for the name that nothing has."""
     pairs = ignored_parts.pairs(Url(HOME + url), Url(HOME + base))
-    name = soft_404.nonexistent_name(Url(HOME))
+    name = soft_404.nonexistent_names(Url(HOME))[0]
     return [
         question.removeprefix(HOME).replace(name, "NONE") for pair in pairs for question in pair.questions
     ]
@@ -57,7 +58,7 @@ def test_what_is_asked_about_two_addresses(url: str, base: str, expected: list[s
 )
 def test_a_value_that_cannot_exist_of_one_parameter(url: str, base: str, expected: list[str]) -> None:
     pairs = ignored_parts.pairs(Url(HOME + url), Url(HOME + base))
-    name = soft_404.nonexistent_name(Url(HOME))
+    name = soft_404.nonexistent_names(Url(HOME))[0]
     found = [pair.with_nonsense for pair in pairs]
     assert [url.removeprefix(HOME).replace(name, "NONE") for url in found if url] == expected
 
@@ -105,6 +106,67 @@ def test_of_pages_that_are_the_same_one_stays(couples: list[tuple[Url, Url]]) ->
     assert not instead.keys() & {*instead.values()}
     assert instead.keys() | {*instead.values()} == {url for pair in pairs for url in (pair.url, pair.base)}
     assert ignored_parts.listed_instead(pairs[::-1], ()) == instead, "in whatever order they come"
+
+
+LINKS = [Url(f"{HOME}/{name}") for name in ("a/x1", "b/x1", "c/x1", "home")]
+
+
+def shown(blocks: str, content: str, links: str = "", url: str = "/a/x0") -> ShownPage:
+    """`blocks`: one for each letter. `links`: to three pages, under this part of an address."""
+    to = [Url(link.replace("x1", links)) for link in LINKS] if links else LINKS[3:]
+    return ShownPage(Url(HOME + url), frozenset(map(ord, blocks)), content, to)
+
+
+@pytest.mark.parametrize(
+    ("page", "one", "other", "expected"),
+    [
+        ("abcP", "abcQ", "abcR", True),
+        ("abcP", "abcQP", "abcRP", True),
+        ("abcPST", "abcQ", "abcR", True),
+        ("abcPSTU", "abcQ", "abcR", False),  # it has more of its own
+        ("abP", "abcQ", "abcR", False),  # both are another page
+        ("abcP", "abc", "abc", False),  # nothing is random
+        ("", "Q", "R", False),
+    ],
+)
+def test_what_is_random_tells_no_pages_apart(page: str, one: str, other: str, *, expected: bool) -> None:
+    nonsense = [shown(one, one), shown(other, other)]
+    assert ignored_parts.show_the_same(shown(page, page), nonsense) is expected
+
+
+@pytest.mark.parametrize(
+    ("contents", "expected"),
+    [
+        (("abcdef01", "abcdef02", "abcdef03"), True),
+        (("abcdef01", "abcdef02", "bbcdef03"), False),
+        (("=abcdef01", "=abcdef02"), False),
+        ((), False),
+    ],
+)
+def test_pages_that_differ_in_links_only(contents: tuple[str, ...], *, expected: bool) -> None:
+    assert ignored_parts.say_the_same(*(shown("a", content) for content in contents)) is expected
+
+
+@pytest.mark.parametrize(
+    ("links", "expected"),
+    [
+        (("x1", "x2", "x3"), True),
+        (("x1", "x2", "x2"), False),  # as a language, in which nonsense is shown
+        (("x0", "x2", "x3"), False),  # as the part of its own address, which it only hands on
+        (("x1", "x2", ""), False),
+        ((), False),
+    ],
+)
+def test_addresses_that_are_given_to_a_visit(links: tuple[str, ...], *, expected: bool) -> None:
+    assert ignored_parts.have_own_addresses(*(shown("a", link, link) for link in links)) is expected
+
+
+@given(addresses)
+def test_one_name_of_an_address_is_left_open(url: Url) -> None:
+    for shape in ignored_parts.with_one_part_open(url):
+        before, after = shape.split("…")
+        assert url.startswith(before)
+        assert url.endswith(after)
 
 
 @given(addresses)

@@ -51,7 +51,7 @@ def test_places_from_the_page_outwards(path: str, places: list[str]) -> None:
     ],
 )
 def test_what_cannot_exist_has_the_form_of_linked_pages(linked: tuple[str, ...], asked: list[str]) -> None:
-    name = soft_404.nonexistent_name(Url(HOME))
+    name = soft_404.nonexistent_names(Url(HOME))[0]
     found = [
         form[0].removeprefix(HOME)
         for form in soft_404.nonexistent_like(HOME, [Url(HOME + at) for at in linked])

@@ -6,9 +6,10 @@ unrelated addresses, only the site itself shows that they are one.
 
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from crawler.engine.finish.answers import PROBES, SiteAnswers
-from crawler.model.reasons import Why
+from crawler.engine.random_pages import RandomPages, list_once
 from crawler.model.survey import RepeatedPage
 from crawler.parse.extract import BYTES
 from crawler.parse.url import Url
@@ -20,7 +21,7 @@ from crawler.rules.ignored_parts import Pair, PartKind
 MOST_BASES = 4  # pages without a part that a page is compared with
 
 
-async def unlist(pages: Record, answers: SiteAnswers, starts: Sequence[Url]) -> None:
+async def unlist(pages: Record, answers: SiteAnswers, starts: Sequence[Url], random: RandomPages) -> None:
     """Lists once each page of which the site ignores a part of the address."""
     found = await pages.read(reads.RepeatedPages())
     by_url = {page.url: page for page in found}
@@ -29,12 +30,9 @@ async def unlist(pages: Record, answers: SiteAnswers, starts: Sequence[Url]) -> 
     done = {pair.url for pair in same}
     kinds = ignored_parts.by_kind(pair for pair in pairs if pair.url not in done)
     same += [pair async for pair in _same(kinds, by_url, answers)]
-    instead = ignored_parts.listed_instead(same, starts)
-    copies = defaultdict[Url, list[Url]](list)
-    for url, base in instead.items():
-        copies[base].append(url)
-    for base, urls in sorted(copies.items()):
-        await pages.withdraw(urls, Why.DUPLICATE, base)
+    done = {pair.url for pair in same}
+    same += [pair async for pair in random.same([page for page in found if page.url not in done])]
+    await list_once(pages, same, starts)
 
 
 def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> Iterator[Pair]:
@@ -48,8 +46,7 @@ def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
         shorter = [known[Url(base)] for base in ignored_parts.without_a_part(page.url) if base in known]
         bases = [base.url for base in shorter if base.is_like(page)][:1]
         if not bases:
-            first = firsts[page.origin, page.content]
-            first = min(first, firsts.get((page.origin, page.echoing), first), key=_rank)
+            first = min((firsts[page.origin, content] for content in page.contents), key=_rank)
             bases = [first] if first != page.url else []
         if not bases or is_echoless:
             # What repeats its address may have been left out of one of them only.
@@ -62,11 +59,12 @@ def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
             yield from ignored_parts.pairs(page.url, base)
 
 
-def _firsts(pages: Iterable[RepeatedPage]) -> Mapping[tuple[str, str | None], Url]:
+def _firsts(pages: Iterable[RepeatedPage]) -> Mapping[tuple[str, str], Url]:
     """By origin and content: the page with the shortest address."""
-    found = dict[tuple[str, str | None], Url]()
+    found = dict[tuple[str, str], Url]()
     for page in sorted(pages, key=lambda page: _rank(page.url)):
-        found.setdefault((page.origin, page.content), page.url)
+        for content in page.contents:
+            found.setdefault((page.origin, content), page.url)
     return found
 
 
@@ -107,7 +105,7 @@ async def _same(
     for pairs in sorted(kinds.values(), key=len, reverse=True):
         left = [pair for pair in pairs if pair.url not in done]
         asked = ignored_parts.examples(left) if left else ()
-        ignored = [pair for pair in asked if await _is_ignored(pair, known[pair.url].content, answers)]
+        ignored = [pair for pair in asked if await _is_ignored(pair, known[pair.url].contents, answers)]
         bases = defaultdict[Url, list[Pair]](list)
         for pair in left if 4 * len(ignored) >= 3 * len(asked) else ignored:
             bases[pair.base].append(pair)
@@ -125,8 +123,8 @@ async def _same(
                     yield pair
 
 
-async def _is_ignored(pair: Pair, content: str, answers: SiteAnswers) -> bool:
+async def _is_ignored(pair: Pair, contents: AbstractSet[str], answers: SiteAnswers) -> bool:
     for question in pair.questions:
-        if content in await answers.to(question):
+        if not contents.isdisjoint(await answers.to(question)):
             return True
     return False

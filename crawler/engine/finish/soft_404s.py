@@ -19,6 +19,7 @@ from crawler.rules.judge import Judge
 from crawler.rules.traps import SOFT_404_PAGES, Traps
 
 MOST_READ: Final = 40  # pages of a list that are read again
+BESIDE: Final = 3  # folders beside one that are asked
 DAYS: Final = 5  # of a calendar that are asked, unless one of them is empty
 
 
@@ -63,6 +64,10 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
                 why, detail = Why.DUPLICATE, example
                 spared.append(example)
                 lists.append((answers, place, example, same))
+            elif await _is_page_of_place(pages, answers, place, group.content):
+                # What follows its address means nothing: once.
+                why, detail = Why.DUPLICATE, example
+                spared.append(example)
             else:
                 traps.report("soft-404", f"{group.count:,} pages of {group.origin}", example)
             for content in same:
@@ -70,6 +75,30 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
                 await pages.withdraw(found, why, detail)
     for found_list in lists:
         await _keep_first(pages, *found_list)
+
+
+async def _is_page_of_place(pages: Record, answers: SiteAnswers, place: soft_404.Place, content: str) -> bool:
+    """Whether a folder shows its own page for anything, as others beside it do, such as /product/17/lamp.
+
+    Beside a folder of errors, there are none like it, or these show the same. Queries of a path are alike.
+    """
+    if place.is_dated or (above := soft_404.above(place.prefix)) is None:
+        return False
+    beside = dict[str, Url]()
+    async for entries in pages.stream(reads.ListedEntries(above, f"{above}{reads.ABOVE_ALL}")):
+        for entry in entries:
+            prefix = soft_404.around(entry.url)
+            if prefix != place.prefix and prefix[-1] == place.prefix[-1] and soft_404.above(prefix) == above:
+                beside.setdefault(prefix, entry.url)
+        if len(beside) >= BESIDE:
+            break
+    for prefix, page in [*beside.items()][:BESIDE]:
+        facts = await _facts(pages, page)
+        own = frozenset(_versions(facts)) - {content} if facts else frozenset()
+        for other in soft_404.places(page):
+            if other.prefix == prefix and not own.isdisjoint(await answers.at(other)):
+                return True
+    return False
 
 
 async def _keep_first(
