@@ -39,11 +39,10 @@ def members(tmp_path: Path) -> Iterator[Crew]:
 
 @pytest.fixture(scope="session")
 def alone(site: Origin, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What one process with a file publishes, twice."""
+    """What one process with a file publishes, in the folder `0`."""
     folder = tmp_path_factory.mktemp("alone")
     with crew(folder / "members") as found:
-        for turn in range(2):
-            member = found.start(words(site, str(folder / "state.db"), folder / str(turn)))
-            assert member.wait() == 0, member.said
+        member = found.start(words(site, str(folder / "state.db"), folder / "0"))
+        assert member.wait() == 0, member.said
     assert files(folder / "0")
     return folder

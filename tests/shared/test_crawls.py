@@ -22,6 +22,8 @@ def test_members_publish_bytes_of_one_process_also_in_next_run(
     site: Origin, alone: Path, members: Crew, tmp_path: Path
 ) -> None:
     state, count = new_state(), 3
+    again = members.start(words(site, str(alone / "state.db"), alone / "1"))
+    assert again.wait() == 0, again.said
     for turn in range(2):
         before, out = len(site.log), tmp_path / str(turn)
         crawled = [members.start(words(site, state, out, "--run", str(turn))) for _ in range(count)]

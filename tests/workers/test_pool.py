@@ -519,11 +519,11 @@ def branching() -> Iterator[Origin]:
 @pytest.mark.measured
 async def test_output_does_not_depend_on_number_of_processes(branching: Origin, tmp_path: Path) -> None:
     written = []
-    for count in (1, 2, 5):
+    for count in (1, 3):
         result = await crawl(branching, tmp_path / str(count), processes=count)
         assert judge(branching, result) == []
         written.append((tmp_path / str(count) / "out" / "sitemap.xml.gz").read_bytes())
-    assert written[0] == written[1] == written[2]
+    assert written[0] == written[1]
 
 
 @both_loops
