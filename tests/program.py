@@ -18,7 +18,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
-from tests.waiting import until
+from tests.waiting import RARELY, until
 
 PARENT = """
 import atexit, contextlib, gc, json, os, signal, sys, threading
@@ -98,7 +98,7 @@ class Program:
 
     def wait(self, timeout: float = 600.0) -> int:
         """Its exit code, once it has left."""
-        until(lambda: self.poll() is not None, timeout)
+        until(lambda: self.poll() is not None, timeout, RARELY)
         assert self.returncode is not None
         return self.returncode
 

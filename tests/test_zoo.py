@@ -23,7 +23,7 @@ from crawler import Ending, Settings, open_job
 from crawler.settings.sections import Output, Pace, Scope, State
 from tests import program
 from tests.frontier.test_nothing_lost import sitemaps
-from tests.waiting import eventually
+from tests.waiting import RARELY, eventually
 
 ROOT = Path(__file__).parent.parent
 REPEATS = "lists repeats"
@@ -78,7 +78,7 @@ def judged(site: Site, origin: str, published: list[str]) -> tuple[set[str], set
 async def crawl(origin: str, folder: Path, *more: str, until: Callable[[], bool] | None = None) -> list[str]:
     """Its sitemaps, as text, or none if it was killed when `until` held."""
     crawling = program.start([*ours().command(f"{origin}/", folder)[3:], *more])
-    await eventually(lambda: crawling.poll() is not None or (until and until()))
+    await eventually(lambda: crawling.poll() is not None or (until and until()), often=RARELY)
     if until:
         crawling.kill()
         crawling.wait()

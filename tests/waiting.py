@@ -12,6 +12,7 @@ from typing import Protocol
 import anyio
 
 OFTEN = 0.01  # seconds between two looks
+RARELY = 0.05  # where a look asks another process, and nothing depends on the moment
 
 
 class Process(Protocol):
@@ -24,24 +25,26 @@ class Process(Protocol):
     def send_signal(self, number: int, /) -> None: ...
 
 
-def until(condition: Callable[[], object], seconds: float = 600.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 600.0, often: float = OFTEN) -> None:
     """Waits for a condition. The bound only ends a test that would hang, so a busy machine must not reach it."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(OFTEN)
+        time.sleep(often)
 
 
-async def eventually(condition: Callable[[], object], seconds: float = 600.0) -> None:
+async def eventually(
+    condition: Callable[[], object], seconds: float = 600.0, often: float = OFTEN / 2
+) -> None:
     """As `until`, while the event loop goes on."""
     with anyio.fail_after(seconds):
         while not condition():
-            await tick()
+            await tick(often)
 
 
-async def tick() -> None:
+async def tick(seconds: float = OFTEN / 2) -> None:
     """Lets the event loop take what is ready."""
-    await anyio.sleep(OFTEN / 2)
+    await anyio.sleep(seconds)
 
 
 def outlive(seconds: float) -> None:
