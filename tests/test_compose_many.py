@@ -62,15 +62,11 @@ class Deployment:
     def start(self) -> "subprocess.Popen[str]":
         return program(self.command, self.environ, self.folder)
 
-    def ask(self, *words: str, **environ: str) -> tuple[int, str]:
-        """Another command in the same container. If it waits for the database, it is told to leave."""
-        process = program([*words], self.environ | environ, self.folder)
-        assert process.stderr
-        first = process.stderr.readline()
-        if "trying again" in first:
-            process.terminate()
+    def ask(self, *words: str) -> tuple[int, str]:
+        """Another command in the same container."""
+        process = program([*words], self.environ, self.folder)
         out, err = process.communicate(timeout=600)
-        self.said += [out, first + err]
+        self.said += [out, err]
         return process.returncode, out
 
     def leader(self) -> int:
@@ -86,7 +82,7 @@ class Deployment:
                     found.append(leader)
             return bool(found)
 
-        until(look)
+        until(look, often=0.2)  # each look is a connection
         return int(found[0].rpartition(":")[2])
 
     def end(self, process: "subprocess.Popen[str]") -> int:
@@ -126,22 +122,12 @@ def test_three_members_publish_once_though_the_leader_is_killed(origin: str, tmp
     assert files(here.output) == files(tmp_path / "alone")
     assert here.end(here.start()) == 0, "the run is over"
     assert execute(here.state, "SELECT run, urls FROM publication") == [(1, PAGES + 1)]
-    check_that_secrets_are_not_shown(here, origin)
+    check_that_secrets_are_not_shown(here)
 
 
-FAILING = [
-    "postgresql://crawler@127.0.0.1:1/x?passfile=/no/passfile#n",
-    "postgresql://crawler@127.0.0.1:x/x?passfile=/no/passfile#n",
-    f"postgresql://crawler:{SECRET}@127.0.0.1:1/x#n",
-]
-
-
-def check_that_secrets_are_not_shown(here: Deployment, origin: str) -> None:
-    """Neither the password nor the parameters are printed or written, also by commands that fail."""
-    for words in (["status"], ["config"], ["explain", origin + "/1"], ["state", "list"]):
-        here.ask(*words)
-    for state in FAILING:
-        assert here.ask("crawl", origin + "/", "-v", SITEMAP_CRAWLER_STATE=state)[0] in {2, 3, 143}
+def check_that_secrets_are_not_shown(here: Deployment) -> None:
+    """Neither the password nor the parameters are printed or written; of all other commands, see `shared/test_secrets`."""
+    assert here.ask("config")[0] == 0
     written = [path.read_bytes().decode("latin-1") for path in here.output.iterdir() if path.is_file()]
     for text in (*here.said, *written):
         for secret in (SECRET, "passfile=", "crawler@"):

@@ -100,7 +100,7 @@ RUNS = st.lists(
 )
 
 
-@limits(deadline=None, max_examples=60)
+@limits(deadline=None, max_examples=30)
 @given(RUNS)
 def test_lastmod_is_date_of_run_that_saw_the_edit_or_absent(
     runs: Sequence[tuple[str, set[int], str]],

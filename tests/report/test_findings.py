@@ -352,7 +352,7 @@ def test_edges_with_unknown_ids_are_ignored() -> None:
 
 # -- a site of 20,000 URLs -----------------------------------------------------------------------------------
 
-SIZE = 20_000
+SIZE = 10_000
 
 
 def many_pages() -> Iterator[PageRow]:
