@@ -77,6 +77,7 @@ def _instant(part: dict[str, str], now: datetime) -> datetime | None:
     return at
 
 
+@lru_cache(1_024)  # many pages of a site have one date
 def shortened(text: str) -> str | None:
     """An HTTP date as it is stored: the usual form in ten characters, any other text as it is.
 
