@@ -123,7 +123,7 @@ async def result_of(
         identity=await identity_of(frontier, base),
         is_partial=run is not None and run.follows is not None,
         alike=await frontier.read(reads.PagesTurnedAlike()) if is_comparable else AlikePages(),
-        login=found.login,
+        unseen=found.partial,
     )
 
 
@@ -140,7 +140,7 @@ async def with_examples(frontier: Frontier, refusal: PublishRefused) -> PublishR
 
 async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:
     """Doubts about the result of the newest run."""
-    landings, run = [], await pages.read(reads.NewestRun())
+    landings, known = [], await pages.read(reads.WhatIsKnown())
     for start in starts:
         url = await final_start(pages, start)
         record = await pages.read(reads.RecordOf(url))
@@ -150,7 +150,9 @@ async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:
                 url,
                 record.facts.obstacle if record and record.facts else None,
                 url != start,
-                was_open=bool(run and run.follows and first and first.was == "listed"),
+                was_open=bool(known and first and first.was == "listed"),
+                is_elsewhere=bool(known and known.pages > known.visited)
+                and urls.origin(url) != urls.origin(start),
             )
         )
     survey = await pages.read(reads.SiteSurvey(urls.origin(landings[0].url)))

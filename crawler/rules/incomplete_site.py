@@ -42,6 +42,7 @@ class Landing(Struct, frozen=True):
     obstacle: Obstacle | None
     has_moved: bool = False
     was_open: bool = False  # of a partial run: the start URL was a listed page before
+    is_elsewhere: bool = False  # on another origin, and pages of the site were not visited since
 
     def hidden_by(self) -> Obstacle | None:
         """What may hide the site; a redirect to a URL named like a login counts as one."""
@@ -53,7 +54,7 @@ class SiteDoubts(Struct, frozen=True):
 
     doubt: str = ""
     notes: tuple[str, ...] = ()
-    login: str = ""  # a reason not to publish a partial run
+    partial: str = ""  # why a partial run cannot be published
 
 
 def without_flag(doubt: str) -> str:
@@ -66,16 +67,27 @@ def doubts(landings: Sequence[Landing], survey: Survey, shell: PagesOfKind | Non
     found = [*_hidden_site(landings, survey), *_elsewhere(survey)]
     bound = (*_excluded_by_rule(survey.outcomes), *(() if found else _same_shell(shell)))
     single = () if found or bound else tuple(_single_page(landings, survey))
-    return SiteDoubts(" ".join(found), (*bound, *single), _new_login(landings))
+    return SiteDoubts(" ".join(found), (*bound, *single), _of_partial(landings))
 
 
-def _new_login(landings: Sequence[Landing]) -> str:
-    """A partial run sees few pages: that a login is in front of all others now is told by the start pages."""
-    if not landings or any(
-        not (one.has_moved and one.was_open and one.hidden_by() is Obstacle.LOGIN) for one in landings
-    ):
+def _of_partial(landings: Sequence[Landing]) -> str:
+    """A partial run sees few pages: what has become of all others is told by the start pages."""
+    moved = [one for one in landings if one.has_moved and one.was_open]
+    if not moved:
         return ""
-    return f"The start page redirects to {landings[0].url} now, which {Obstacle.LOGIN.says}"
+    words = f"The start page redirects to {moved[0].url} now"
+    if len(moved) == len(landings) and all(one.hidden_by() is Obstacle.LOGIN for one in moved):
+        return (
+            f"{words}, which {Obstacle.LOGIN.says}; the old files are kept. --auth-env or --cookie-file "
+            "provide a login; if the other pages are still public, a crawl without a limit on pages or time "
+            "shows it."
+        )
+    if any(one.is_elsewhere for one in moved):
+        return (
+            f"{words}, and other pages were not visited since; the old files are kept. A crawl without a "
+            "limit on pages or time visits all of them, under the new address."
+        )
+    return ""
 
 
 def _listed(survey: Survey) -> int:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -406,6 +407,27 @@ async def test_a_login_in_front_of_the_site_is_refused_each_night(tmp_path: Path
                 PublishRefused, match=r"redirects to .*/login.next=/ now, which looks like a login"
             ):
                 await nights.night(budget=12)
+
+
+async def test_a_site_that_moved_to_another_host_waits_for_a_whole_run(tmp_path: Path) -> None:
+    """Its pages would be listed under both: those that were not visited are known under the old address."""
+    with serving(build(40)) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        there = origin.replace("127.0.0.1", "localhost")
+        chosen = {"allow_host": (there.partition("://")[2],), "allow_address": ("127.0.0.0/8", "::1/128")}
+        await nights.night(**chosen)
+
+        def moved(path: str, answer: Callable[[Any], CannedResponse]) -> Callable[[Any], CannedResponse]:
+            away = CannedResponse(301, b"", (("Location", there + path),))
+            return lambda asked: answer(asked) if "localhost" in asked.headers["host"] else away
+
+        for path, answer in [*site.answers.items()]:
+            site.answers[path] = moved(path, answer)
+        for _ in range(2):
+            with pytest.raises(PublishRefused, match=r"redirects to http://localhost.*without a limit"):
+                await nights.night(budget=12, **chosen)
+        assert len((await nights.night(max_removed=1.0, **chosen))[1]) == 43
+        assert len((await nights.night(budget=12, **chosen))[1]) == 43
 
 
 @pytest.mark.parametrize("budget", [None, 40])

@@ -76,7 +76,7 @@ class CrawlResult(Struct, frozen=True):
     identity: SitemapIdentity | None = None  # what is crawled
     is_partial: bool = False  # pages that were not visited stay as they were
     alike: AlikePages = NONE_ALIKE  # published pages of which many say the same now
-    login: str = ""  # a login form has taken the place of the start page, and others were not visited
+    unseen: str = ""  # why a partial run cannot be published
 
 
 class _Change(Struct, frozen=True):
@@ -150,11 +150,8 @@ def _compare(guard: Guard, urls: int, before: EarlierPublications, crawled: Craw
             "Lower it if the site is no larger."
         )
     _check_failed(guard, crawled)
-    if crawled.login:
-        raise PublishRefused(
-            f"{crawled.login}; {_KEPT}. --auth-env or --cookie-file provide a login; if the other pages are "
-            "still public, a crawl without a limit on pages or time shows it."
-        )
+    if crawled.unseen:
+        raise PublishRefused(crawled.unseen)
     _check_known(guard, before)
     changes = [
         *_changed_verdicts(guard, crawled),
