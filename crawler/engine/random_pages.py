@@ -18,6 +18,7 @@ from crawler.ports import Record, reads
 from crawler.rules import ignored_parts, soft_404
 from crawler.rules.ignored_parts import EXAMPLES, Pair, PartKind, ShownPage
 
+MOST_READ = 200  # pages in a run
 MOST_KINDS = 10  # kinds of parts that are asked at a time
 
 
@@ -29,6 +30,8 @@ class RandomPages(Struct, eq=False):
     _asked: set[PartKind] = field(default_factory=set)  # during the crawl
     # Of addresses that are given to each visit anew.
     _by_visit: set[PartKind] = field(default_factory=set)
+
+    _read: int = 0
 
     async def unlist_visits(self, starts: Sequence[Url]) -> None:
         """Lists once each page that has another address for each visit, of those that were read so far."""
@@ -74,7 +77,9 @@ class RandomPages(Struct, eq=False):
         for addresses in pair.nonsense:
             nonsense = list[ShownPage]()
             for url in addresses:
-                if (shown := await self.read(url)) is None:
+                self._read += 1
+                shown = await self.read(url) if self._read < MOST_READ else None
+                if shown is None:
                     break
                 nonsense.append(shown)
                 if soft_404.is_settled([seen.blocks for seen in nonsense]):

@@ -4,7 +4,7 @@ The engine runs it at the end of a complete crawl, before the run is marked as c
 in the frontier and fetches a few more pages at most.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from crawler.engine.finish.answers import Ask, SiteAnswers
@@ -20,6 +20,7 @@ from crawler.rules.traps import SOFT_404_PAGES, Traps
 
 MOST_READ: Final = 40  # pages of a list that are read again
 BESIDE: Final = 3  # folders beside one that are asked
+MOST_SEEN: Final = 2_000  # pages among which these are looked for, about
 DAYS: Final = 5  # of a calendar that are asked, unless one of them is empty
 
 
@@ -84,21 +85,29 @@ async def _is_page_of_place(pages: Record, answers: SiteAnswers, place: soft_404
     """
     if place.is_dated or (above := soft_404.above(place.prefix)) is None:
         return False
-    beside = dict[str, Url]()
-    async for entries in pages.stream(reads.ListedEntries(above, f"{above}{reads.ABOVE_ALL}")):
-        for entry in entries:
-            prefix = soft_404.around(entry.url)
-            if prefix != place.prefix and prefix[-1] == place.prefix[-1] and soft_404.above(prefix) == above:
-                beside.setdefault(prefix, entry.url)
-        if len(beside) >= BESIDE:
-            break
-    for prefix, page in [*beside.items()][:BESIDE]:
+    for prefix, page in (await _beside(pages, place.prefix, above)).items():
         facts = await _facts(pages, page)
         own = frozenset(_versions(facts)) - {content} if facts else frozenset()
         for other in soft_404.places(page):
             if other.prefix == prefix and not own.isdisjoint(await answers.at(other)):
                 return True
     return False
+
+
+async def _beside(pages: Record, place: str, above: str) -> Mapping[str, Url]:
+    """Some folders or paths beside one, each with a listed page: those after it, then the first ones."""
+    found = dict[str, Url]()
+    for first in (f"{place}{reads.ABOVE_ALL}", above):
+        seen = 0
+        async for entries in pages.stream(reads.ListedEntries(first, f"{above}{reads.ABOVE_ALL}")):
+            for entry in entries:
+                other = soft_404.around(entry.url)
+                if other != place and other[-1] == place[-1] and soft_404.above(other) == above:
+                    found.setdefault(other, entry.url)
+            seen += len(entries)
+            if len(found) >= BESIDE or seen >= MOST_SEEN:
+                break
+    return dict([*found.items()][:BESIDE])
 
 
 async def _keep_first(
