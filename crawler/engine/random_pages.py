@@ -40,8 +40,9 @@ class RandomPages(Struct, eq=False):
             return
         kinds = {kind: some for kind, some in _kinds(found) if len(some) >= EXAMPLES}
         for kind in [kind for kind in kinds if kind not in self._asked][:MOST_KINDS]:
-            self._asked.add(kind)
-            await self._ways(kind, kinds[kind])
+            if await self._may_be_visits(kinds[kind]):
+                self._asked.add(kind)
+                await self._ways(kind, kinds[kind])
         same = (pair for kind in self._by_visit for pair in kinds.get(kind, ()))
         await list_once(self.pages, same, starts)
 
@@ -58,6 +59,22 @@ class RandomPages(Struct, eq=False):
             for pair in some if by_visit or in_words else ():
                 if by_visit or ignored_parts.say_the_same(by_url[pair.url], by_url[pair.base]):
                     yield pair
+
+    async def _may_be_visits(self, pairs: Sequence[Pair]) -> bool:
+        """By the links that were read, so that on other sites what is asked depends on no timing."""
+        urls = [pair.url for pair in ignored_parts.examples(pairs)]
+        ids = [(url, await self.pages.read(reads.NumberOf(url))) for url in urls]
+        rows = await self.pages.read(reads.LinksOf([number for _, number in ids]))
+        linked = {number for row in rows.values() for number in row.links if number > 0}
+        to = await self.pages.read(reads.TargetsOf(sorted(linked)))
+        links = (
+            (url, [to[it].url for it in rows[number].links if it in to])
+            for url, number in ids
+            if number in rows
+        )
+        return ignored_parts.have_own_addresses(
+            *(ShownPage(url, frozenset(), None, some) for url, some in links)
+        )
 
     async def _ways(self, kind: PartKind, pairs: Sequence[Pair]) -> tuple[bool, bool]:
         """Whether the examples show that addresses are given to visits, and that only links are random."""

@@ -18,9 +18,9 @@ from crawler.parse.extract import wording
 from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.rules.soft_404 import (
+    MANY_NUMBERS,
     impossible_value,
     nonexistent_names,
-    nonexistent_numbers,
     shared,
     with_large_numbers,
 )
@@ -86,7 +86,7 @@ class Pair(NamedTuple):
         is_parameter = before[:1] in {"?", "&"} or ("?" in self.before and self.before[-1] in "?&")
         words = [f"{word}=1" if is_parameter else word for word in nonexistent_names(self.url)]
         yield [Url(f"{self.before}{before}{word if name else before}{after}{self.after}") for word in words]
-        numbered = [with_large_numbers(name, number) for number in nonexistent_numbers(self.url)]
+        numbered = [with_large_numbers(name, number) for number in MANY_NUMBERS]
         if numbered[0] != name:
             yield [Url(f"{self.before}{before}{number}{after}{self.after}") for number in numbered]
 

@@ -20,7 +20,9 @@ from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.rules.traps import calendar_of, date_in, without_date
 
+MOST_ASKED: Final = 8  # nonexistent pages of an origin, folder or path
 NUMBERS: Final = ("9876543210", "8765432109")  # in place of a number
+MANY_NUMBERS: Final = tuple("98765432109876543210"[at : at + 10] for at in range(MOST_ASKED))  # the same
 CENTURIES: Final = 400  # years after which the calendar is the same
 YEARS: Final = ("2961", "2983")  # in place of a year: nothing is planned for so long
 _YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d)?(?!\d)|$)")
@@ -29,7 +31,6 @@ _NUMBER: Final = late(r"-?\d+")
 _ENDING: Final = late(r"(?:(?<=.)\.[a-z]{1,5})?/?$", re.IGNORECASE)  # of the name of a page
 _WORD: Final = re.compile(r"[^\W\d_]+")
 MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
-MOST_ASKED: Final = 8  # nonexistent pages of an origin, folder or path
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
 SETTLED: Final = 2
 LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what all pages of the site have
@@ -61,7 +62,7 @@ def nonexistent_at(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
         if not named.isdisjoint(name for name, _ in parameters(first)):
             yield [with_values(first, dict.fromkeys(named, name)) for name in names]
         return
-    numbers = list(map(_number_of, names))
+    numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
     one, other = first.removeprefix(place), last.removeprefix(place)
     end = _ending(one)
     is_number = one.removesuffix(end).isdigit()
@@ -282,15 +283,6 @@ def _names(site: str, count: int = 2) -> tuple[str, ...]:
 def nonexistent_names(page: Url) -> tuple[str, ...]:
     """Names that nothing on the site of a page has."""
     return _names(urls.origin(page), MOST_ASKED)
-
-
-def nonexistent_numbers(page: Url) -> tuple[str, ...]:
-    """Numbers that nothing on the site of a page has, one for each name."""
-    return (*NUMBERS, *map(_number_of, nonexistent_names(page)))[:MOST_ASKED]
-
-
-def _number_of(name: str) -> str:
-    return f"9{int(name.partition('-')[0], 16):09}"
 
 
 def shown_instead(place: str) -> tuple[Url, ...]:

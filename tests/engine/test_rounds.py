@@ -467,7 +467,7 @@ TRAPS: dict[str, tuple[dict[str, Page], int]] = {
         {"/t": lambda _, q: html("same", f"/t?n={number_in(q) + 1}", head=f'<link rel=canonical href="/u?c={number_in(q)}">')},
         310,
     ),
-    "a growing value": ({"/t": lambda _, q: html(f"new {'i' * len(q['n'])}", f"/t?n={q['n']}x")}, 52),
+    "a growing value": ({"/t": lambda _, q: html(f"new {'i' * len(q['n'])}", f"/t?n={q['n']}x")}, 58),
     "a calendar of months and days": (
         {
             "/t": start("/m?month=2020-01"),
