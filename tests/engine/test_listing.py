@@ -328,21 +328,42 @@ async def test_pages_with_any_name_after_theirs_are_listed_once(tmp_path: Path, 
     assert sorted(path[: at + 1] for path in result.listed) == ["/", *(name[: at + 1] for name in names)]
 
 
+@pytest.mark.parametrize("says", ["This was here once", "There is nothing more in {}"])
+async def test_folders_of_errors_are_not_listed(tmp_path: Path, says: str) -> None:
+    gone = [f"/{folder}/{name}" for folder in ("old", "older", "oldest") for name in ("a", "b", "c")]
+
+    def error(path: str, _: dict[str, str]) -> CannedResponse:
+        return (
+            html(says.format(path.split("/")[1]), "/") if path.startswith("/old") else Site.answer(404, b"")
+        )
+
+    with served({"/": start(*gone, "/news"), "/news": start("/"), "*": error}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert [url for url in result.listed if url in gone] == []
+
+
 @pytest.mark.parametrize("form", ["/tale{}?edition={}", "/tale{}/{}"])
 async def test_pages_with_links_by_chance_are_listed_once(tmp_path: Path, form: str) -> None:
     came = [form.format(number, year) for number in range(9) for year in range(2001, 2006)]
+    other = came[2]  # of one title with others, and no example of those that are asked
 
     def tale(path: str, query: dict[str, str]) -> CannedResponse:
         if not path.startswith("/tale"):
             return Site.answer(404, b"")
         chance = random.Random(f"{path}{query}").sample(came, 3)
         linked = "".join(f'<a href="{link}">{words(int(link[5]))[:9]}</a>' for link in chance)
-        said = f"Tale {words(int(path[5]))}"
-        return Site.answer(200, f"<title>{said}</title><h1>{said}</h1>{linked}".encode())
+        said, asked = (
+            f"Tale {words(int(path[5]))}",
+            path + "".join(f"?edition={year}" for year in query.values()),
+        )
+        more = words(99) if asked == other else ""
+        return Site.answer(200, f"<title>{said}</title><h1>{said}</h1>{more}{linked}".encode())
 
     with served({"/": start(*came), "*": tale}) as (_, origin):
         result = await crawl(origin, tmp_path)
-    assert sorted(path[:6] for path in result.listed) == ["/", *(f"/tale{number}" for number in range(9))]
+    assert other in result.listed
+    tales = sorted(path[:6] for path in result.listed if path != other)
+    assert tales == ["/", *(f"/tale{number}" for number in range(9))]
 
 
 @pytest.mark.parametrize("shows", ["a caption", "links of its own", "the first page"])

@@ -65,7 +65,7 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
                 why, detail = Why.DUPLICATE, example
                 spared.append(example)
                 lists.append((answers, place, example, same))
-            elif await _is_page_of_place(pages, answers, place, group.content):
+            elif await _is_page_of_place(pages, answers, place, same):
                 # What follows its address means nothing: once.
                 why, detail = Why.DUPLICATE, example
                 spared.append(example)
@@ -78,7 +78,9 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
         await _keep_first(pages, *found_list)
 
 
-async def _is_page_of_place(pages: Record, answers: SiteAnswers, place: soft_404.Place, content: str) -> bool:
+async def _is_page_of_place(
+    pages: Record, answers: SiteAnswers, place: soft_404.Place, same: frozenset[str]
+) -> bool:
     """Whether a folder shows its own page for anything, as others beside it do, such as /product/17/lamp.
 
     Beside a folder of errors, there are none like it, or these show the same. Queries of a path are alike.
@@ -87,9 +89,10 @@ async def _is_page_of_place(pages: Record, answers: SiteAnswers, place: soft_404
         return False
     for prefix, page in (await _beside(pages, place.prefix, above)).items():
         facts = await _facts(pages, page)
-        own = frozenset(_versions(facts)) - {content} if facts else frozenset()
+        own = frozenset(_versions(facts)) if facts else frozenset()
         for other in soft_404.places(page):
-            if other.prefix == prefix and not own.isdisjoint(await answers.at(other)):
+            shown = await answers.at(other) if other.prefix == prefix else same
+            if not own.isdisjoint(shown) and same.isdisjoint(shown):
                 return True
     return False
 
