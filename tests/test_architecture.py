@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 75,
     "settings": 1718,
     "ports": 1070,
-    "rules": 4643,
+    "rules": 4648,
     "report": 4141,
     "fetch": 4128,
     "frontier": 8976,

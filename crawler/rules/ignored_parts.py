@@ -31,6 +31,7 @@ REPEATED: Final = 3  # times
 LONGEST_PART: Final = 12  # tokens of a part that is left out to find the page without it
 MORE_BLOCKS: Final = 2  # that a page may have than nonsense shows: what is random may be the same twice
 _TOKENS: Final = late(r"[/;?&=.,+:|]|[^/;?&=.,+:|]+")
+_WORDS: Final = late(r"[-_]|[^-_]+")
 _PARAMETER: Final = late(r"([?&]?)[^?&=]+=([^?&=]+)&?$")
 _PART: Final = late(r"([/;?&=.,+:|]*)(.*?)([/;?&=.,+:|]*)$")
 
@@ -61,7 +62,8 @@ class Pair(NamedTuple):
         """Parts of one kind are ignored, or none of them is."""
         before, name, after = _PART.match(self.part).groups()  # type: ignore[union-attr]
         site = urls.origin(self.url)
-        marks = f"{before}…{after}" if name else before[:1]
+        words = (mark if mark in {"-", "_"} else "" for mark in (self.before[-1:], self.after[:1]))
+        marks = f"{before}…{after}".join(words) if name else before[:1]
         in_query = "?" in self.before or before.startswith("?")
         is_first = self.before.rstrip("/") == site
         return PartKind(
@@ -155,21 +157,32 @@ def with_one_part_open(url: Url) -> Iterator[str]:
 def pairs(url: Url, base: Url) -> Iterator[Pair]:
     """What differs between two addresses of one origin, if that is something in `url`.
 
-    Where a part comes again, as in `/a/a` and `/a`, it may be the first one or the last one.
+    Where a part comes again, as in `/a/a` and `/a`, it may be the first one or the last one. Where names
+    differ, it may be one of their words, as in `/17-lamp` and `/17-desk`.
     """
     site = urls.origin(url)
     one, other = (_TOKENS.findall(urls.target(address)) for address in (url, base))
     if urls.origin(base) != site or one == other or max(len(one), len(other)) > MOST_TOKENS:
         return
+    for before, part, instead, after in _differing(one, other):
+        if part:
+            yield Pair(url, base, site + before, part, after, is_replaced=bool(instead))
+        names = _WORDS.findall(part), _WORDS.findall(instead)
+        for more, words, others, rest in _differing(*names) if part in one and instead in other else ():
+            if words and (more or rest):
+                yield Pair(url, base, site + before + more, words, rest + after, is_replaced=bool(others))
+
+
+def _differing(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
+    """What is before the part in which two differ; that part of each; what is after."""
     most = min(len(one), len(other))
     start = next((at for at in range(most) if one[at] != other[at]), most)
     end = next((at for at in range(most) if one[-1 - at] != other[-1 - at]), most)
     spans = (start, len(one) - min(end, most - start)), (min(start, most - end), len(one) - end)
     for first, stop in dict.fromkeys(spans):
-        before, part, after = ("".join(some) for some in (one[:first], one[first:stop], one[stop:]))
-        if part:
-            is_replaced = len(other) > first + len(one) - stop
-            yield Pair(url, base, site + before, part, after, is_replaced)
+        parts = one[:first], one[first:stop], other[first : len(other) - len(one) + stop], one[stop:]
+        before, part, instead, after = map("".join, parts)
+        yield before, part, instead, after
 
 
 def without_a_part(url: Url) -> Iterator[str]:
