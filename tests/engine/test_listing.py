@@ -311,7 +311,9 @@ async def test_pages_with_an_ignored_parameter_are_listed_once(tmp_path: Path) -
     assert sorted(path.partition("?")[0] for path in result.listed) == ["/", *names]
 
 
-@pytest.mark.parametrize("form", ["/tale{}/{}", "/tale{}/{}/", "/tales/{}/{}.html", "/tale{}-{}.html", "/tale{}?as={}"])
+@pytest.mark.parametrize(
+    "form", ["/tale{}/{}", "/tale{}/{}/", "/tales/{}/{}.html", "/tale{}-{}.html", "/tale{}?as={}"]
+)
 @pytest.mark.parametrize("many", [1, 9])
 async def test_pages_with_any_name_after_theirs_are_listed_once(tmp_path: Path, form: str, many: int) -> None:
     """Of each page or of one of them, several such addresses are linked, but not its own."""
