@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4128,
     "frontier": 8976,
     "sitemap": 5038,
-    "engine": 3676,
+    "engine": 3682,
     "workers": 1450,
     "app": 6246,
     "cli": 5948,

@@ -30,7 +30,6 @@ class RandomPages(Struct, eq=False):
     _asked: set[PartKind] = field(default_factory=set)  # during the crawl
     # Of addresses that are given to each visit anew.
     _by_visit: set[PartKind] = field(default_factory=set)
-
     _read: int = 0
 
     async def unlist_visits(self, starts: Sequence[Url]) -> None:
@@ -78,8 +77,10 @@ class RandomPages(Struct, eq=False):
 
     async def _ways(self, kind: PartKind, pairs: Sequence[Pair]) -> tuple[bool, bool]:
         """Whether the examples show that addresses are given to visits, and that only links are random."""
-        by_visit, in_words = True, kind not in self._by_visit
-        for pair in ignored_parts.examples(pairs) if in_words else ():
+        if kind in self._by_visit:
+            return True, False
+        by_visit = in_words = True
+        for pair in ignored_parts.examples(pairs):
             shown = await self._beside_nonsense(pair)
             in_words = in_words and ignored_parts.say_the_same(*shown)
             by_visit = by_visit and ignored_parts.have_own_addresses(*shown)

@@ -41,6 +41,7 @@ _MONTHS: Final = (
     "november", "december",
 )  # fmt: skip
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_ENDING: Final = late(r"(?:(?<=[^/])\.[A-Za-z]{1,5}|/+)$")  # of the address of a page
 _DIGIT: Final = late(r"\d")
 _ESCAPED: Final = late(rb"%([0-9A-Fa-f]{2})")
 _YEAR: Final = r"(?P<year>(?:1[5-9]|2\d)\d\d)"
@@ -127,7 +128,7 @@ def variations(
         path, _, asked = absolute.partition("#")[0].partition("?")
         if path in beside and not asked:
             found[href] = None
-        elif path == own if query or asked else _contains(path, own.rstrip("/")):
+        elif path == own if query or asked else _contains(path, own):
             found[href] = frozenset(_NAME.findall(unquote(f"{path} {asked}").lower()))
     return found
 
@@ -139,7 +140,7 @@ def only_spells(text: str, words: frozenset[str] | None) -> bool:
 
 def _maybe_within(own: str, hrefs: Iterable[str]) -> list[str]:
     """The links that can contain the path of their page, as seen without joining the two, which is slow."""
-    name, size = own.rpartition("/")[2], len(urls.target(own).rstrip("/"))
+    name, size = _ENDING.sub("", own.rpartition("/")[2]), len(_ENDING.sub("", urls.target(own)))
     return [
         href
         for href in hrefs
@@ -177,10 +178,10 @@ def _last_segment(address: str) -> bytes:
 
 
 def _contains(path: str, own: str) -> bool:
-    """Whether a longer address begins with another one, or ends with its path."""
-    target = own.partition("://")[2].partition("/")[2]
-    is_longer = bool(target) and len(path) > len(own) + 1
-    return is_longer and (path.startswith(own) or path.rstrip("/").endswith(f"/{target}"))
+    """Whether a longer address begins with another one, but for its ending, or ends with its path."""
+    target = own.rstrip("/").partition("://")[2].partition("/")[2]
+    is_longer = bool(target) and len(path) > len(own.rstrip("/")) + 1
+    return is_longer and (path.startswith(_ENDING.sub("", own)) or path.rstrip("/").endswith(f"/{target}"))
 
 
 def _phrases(url: str, *, calendar: bool) -> list[bytes]:

@@ -344,6 +344,23 @@ async def test_folders_of_errors_are_not_listed(tmp_path: Path, says: str) -> No
     assert [url for url in result.listed if url in gone] == []
 
 
+@pytest.mark.parametrize("form", ["/{}/{}", "/{}?q={}"])
+async def test_searches_beside_each_other_find_nothing(tmp_path: Path, form: str) -> None:
+    says = {"books": "Nobody wrote it", "films": "Never seen on screens", "songs": "It is still unsung"}
+    searches = [form.format(folder, name) for folder in says for name in ("a", "b", "c")]
+
+    def search(path: str, query: dict[str, str]) -> CannedResponse:
+        folder, *asked = path.strip("/").split("/")
+        if folder not in says:
+            return Site.answer(404, b"")
+        return html(says[folder] if asked or query else f"Search for {folder}", "/")
+
+    forms = ["/books", "/films", "/songs"]
+    with served({"/": start(*forms, *searches), "*": search}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sorted(result.listed) == ["/", *forms]
+
+
 @pytest.mark.parametrize("form", ["/tale{}?edition={}", "/tale{}/{}"])
 async def test_pages_with_links_by_chance_are_listed_once(tmp_path: Path, form: str) -> None:
     came = [form.format(number, year) for number in range(9) for year in range(2001, 2006)]

@@ -235,6 +235,19 @@ def test_links_to_variations_of_the_own_address(href: str, text: str, expected: 
     assert (href in found and only_spells(text, found[href])) is expected
 
 
+@pytest.mark.parametrize(
+    ("own", "href", "expected"),
+    [
+        ("/tag/tea.html", "/tag/tea+milk.html", True), ("/tag/tea.html", "tea/milk.html", True),
+        ("/tag/tea.html", "/all/tag/tea.html", True), ("/tag/tea.html", "/all/tag/tea", False),
+        ("/tag/tea.html", "/tag/milk.html", False), ("/tag/v1.25", "/tag/v1.26", False),
+        ("/java.base/", "/java.desktop/x", False), ("/tag/.html", "/tag/x.html", False),
+    ],
+)  # fmt: skip
+def test_variations_of_an_address_with_an_ending(own: str, href: str, expected: bool) -> None:
+    assert bool(variations(HOME + own, [href])) is expected
+
+
 PIECE = st.sampled_from(
     ["a", "b", "a.b", "ab", "..", ".", "", "x", "a;b", "a\tb", "?", "//", "http:", "%61", " "]
 )

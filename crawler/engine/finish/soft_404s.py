@@ -83,10 +83,15 @@ async def _is_page_of_place(
 ) -> bool:
     """Whether a folder shows its own page for anything, as others beside it do, such as /product/17/lamp.
 
-    Beside a folder of errors, there are none like it, or these show the same. Queries of a path are alike.
+    Beside a folder of errors, there are none like it, or these show the same; a search has a page of its own
+    without what is searched for. Queries of a path are alike.
     """
     if place.is_dated or (above := soft_404.above(place.prefix)) is None:
         return False
+    for url in [url for url in dict.fromkeys(soft_404.shown_instead(place.prefix)) if url[-1] != "?"]:
+        shown = await answers.to(url)
+        if shown and shown.isdisjoint(same):
+            return False
     for prefix, page in (await _beside(pages, place.prefix, above)).items():
         facts = await _facts(pages, page)
         own = frozenset(_versions(facts)) if facts else frozenset()
