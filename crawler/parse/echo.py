@@ -225,7 +225,8 @@ def _lists(url: str) -> Iterator[re.Pattern[bytes]]:
     """The words that a part of the address joins, as a text lists them. Atomic steps need linear work."""
     joined = (part for part in re.split("[/?&=]", urls.target(url)) if "+" in part or "," in part)
     for part in islice(joined, MOST_PHRASES):
-        first, *more = part.encode("utf-8", "surrogatepass").translate(_PLAIN).split()[:MOST_PHRASES] or [b""]
+        stem = _ENDING.sub("", part).encode("utf-8", "surrogatepass")
+        first, *more = stem.translate(_PLAIN).split()[:MOST_PHRASES] or [b""]
         if steps := [rb"(?>(?: +\w{1,4})?? +%s\b)" % re.escape(word) for word in more]:
             yield re.compile(b"".join([rb"\b", re.escape(first), rb"\b", *steps]))
 
