@@ -15,10 +15,11 @@ from crawler.model.reasons import Why
 from crawler.model.survey import RepeatedPage
 from crawler.parse.url import Url
 from crawler.ports import Record, reads
-from crawler.rules import ignored_parts, soft_404
+from crawler.rules import ignored_parts
 from crawler.rules.ignored_parts import EXAMPLES, Pair, PartKind, ShownPage
 
 MOST_READ = 200  # pages in a run
+ALIKE = 3  # answers, after which no other is expected
 MOST_KINDS = 10  # kinds of parts that are asked at a time
 
 
@@ -100,11 +101,12 @@ class RandomPages(Struct, eq=False):
                 if shown is None:
                     break
                 nonsense.append(shown)
-                if soft_404.is_settled([seen.blocks for seen in nonsense]):
-                    page = await self.read(pair.url)
-                    if page and ignored_parts.show_the_same(page, nonsense):
-                        return page, *nonsense
-                    break
+                if len(nonsense) == ALIKE and len({seen.content for seen in nonsense}) == 1:
+                    break  # nothing is random
+            else:
+                page = await self.read(pair.url)
+                if page and ignored_parts.show_the_same(page, nonsense):
+                    return page, *nonsense
         return ()
 
 

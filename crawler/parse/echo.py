@@ -41,7 +41,7 @@ _MONTHS: Final = (
     "november", "december",
 )  # fmt: skip
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_ENDING: Final = late(r"(?:(?<=[^/])\.[A-Za-z]{1,5}|/+)$")  # of the address of a page
+_EXTENSION: Final = late(r"(?<=[^/])\.[A-Za-z]{1,5}$")
 _DIGIT: Final = late(r"\d")
 _ESCAPED: Final = late(rb"%([0-9A-Fa-f]{2})")
 _YEAR: Final = r"(?P<year>(?:1[5-9]|2\d)\d\d)"
@@ -140,7 +140,7 @@ def only_spells(text: str, words: frozenset[str] | None) -> bool:
 
 def _maybe_within(own: str, hrefs: Iterable[str]) -> list[str]:
     """The links that can contain the path of their page, as seen without joining the two, which is slow."""
-    name, size = _ENDING.sub("", own.rpartition("/")[2]), len(_ENDING.sub("", urls.target(own)))
+    name, size = _without_ending(own.rpartition("/")[2]), len(_without_ending(urls.target(own)))
     return [
         href
         for href in hrefs
@@ -181,7 +181,11 @@ def _contains(path: str, own: str) -> bool:
     """Whether a longer address begins with another one, but for its ending, or ends with its path."""
     target = own.rstrip("/").partition("://")[2].partition("/")[2]
     is_longer = bool(target) and len(path) > len(own.rstrip("/")) + 1
-    return is_longer and (path.startswith(_ENDING.sub("", own)) or path.rstrip("/").endswith(f"/{target}"))
+    return is_longer and (path.startswith(_without_ending(own)) or path.rstrip("/").endswith(f"/{target}"))
+
+
+def _without_ending(address: str) -> str:
+    return address.rstrip("/") if address.endswith("/") else _EXTENSION.sub("", address)
 
 
 def _phrases(url: str, *, calendar: bool) -> list[bytes]:
@@ -225,7 +229,7 @@ def _lists(url: str) -> Iterator[re.Pattern[bytes]]:
     """The words that a part of the address joins, as a text lists them. Atomic steps need linear work."""
     joined = (part for part in re.split("[/?&=]", urls.target(url)) if "+" in part or "," in part)
     for part in islice(joined, MOST_PHRASES):
-        stem = _ENDING.sub("", part).encode("utf-8", "surrogatepass")
+        stem = _without_ending(part).encode("utf-8", "surrogatepass")
         first, *more = stem.translate(_PLAIN).split()[:MOST_PHRASES] or [b""]
         if steps := [rb"(?>(?: +\w{1,4})?? +%s\b)" % re.escape(word) for word in more]:
             yield re.compile(b"".join([rb"\b", re.escape(first), rb"\b", *steps]))

@@ -123,9 +123,10 @@ async def test_max_depth_does_not_depend_on_when_sitemaps_are_read(tmp_path: Pat
 def test_kill_at_any_commit_while_reading_sitemaps_loses_nothing(tmp_path: Path) -> None:
     site, log = site_of_sitemaps(4, 4), tmp_path / "log"
     with site.serve() as origin:
-        calm = program.run(words(origin, tmp_path / "calm"), patch=LOGGING.format(log=str(log)))
+        logging = LOGGING.format(log=str(log), folder=str(tmp_path / "calm"))
+        calm = program.run(words(origin, tmp_path / "calm"), patch=logging)
         assert (calm.returncode, calm.stderr) == (0, "")
-        moments = log.read_text().splitlines()
+        moments = [line.partition(" ")[2] for line in log.read_text().splitlines()]
         for moment in (
             "commit of add_seeds",
             "commit of add",

@@ -49,7 +49,9 @@ def test_answers_that_differ_in_the_words_of_the_address_are_one(text: str, path
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("path", ["/tag/tea+milk", "/tag/tea,milk.html", "/tag/a+b+a+b", "/tags?q=black+tea,milk"])
+@pytest.mark.parametrize(
+    "path", ["/tag/tea+milk", "/tag/tea,milk.html", "/tag/a+b+a+b", "/tags?q=black+tea,milk"]
+)
 @pytest.mark.parametrize("between", [" and ", ", ", " or ", " & ", " "])
 def test_words_that_are_joined_are_an_echo_of_a_list(path: str, between: str) -> None:
     listed = path.removesuffix(".html").rpartition("=")[2].rpartition("/")[2]
