@@ -35,7 +35,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4321,
+    "parse": 4326,
     "model": 2043,
     "errors": 200,
     "scratch": 75,
@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4128,
     "frontier": 8976,
     "sitemap": 5038,
-    "engine": 3682,
+    "engine": 3684,
     "workers": 1450,
     "app": 6246,
     "cli": 5948,
