@@ -2,7 +2,7 @@
 
 What a place of a site says of a nonexistent page is asked with a URL that cannot exist; what equals the
 answer is an answer to nothing. Which places are asked, and which page is shown in place of what is missing,
-is decided here; `engine.finish.duplicates` asks. Pure.
+is decided here; `engine.finish.soft_404s` asks. Pure.
 """
 
 import re

@@ -385,7 +385,9 @@ async def test_pages_with_links_by_chance_are_listed_once(tmp_path: Path, form: 
     assert tales == ["/", *(f"/tale{number}" for number in range(9))]
 
 
-@pytest.mark.parametrize("shows", ["a caption", "links of its own", "the first page"])
+@pytest.mark.parametrize(
+    "shows", ["a caption", "links of its own", "the first page", "links in place of a quote"]
+)
 async def test_pages_beside_others_by_chance_are_all_listed(tmp_path: Path, shows: str) -> None:
     """Nonsense is answered with something random, under one title; true values have something of their own."""
     shelves = [f"/shelf?at={number}" for number in range(12)]
@@ -400,6 +402,9 @@ async def test_pages_beside_others_by_chance_are_all_listed(tmp_path: Path, show
             "a caption": words(300 + known) if is_true else chance,
             "links of its own": own if is_true else chance,
             "the first page": own + chance,
+            "links in place of a quote": own[: own.index("</a>") + 4]
+            if is_true
+            else words(rolls.randrange(99)),
         }[shows]
         more = "".join(f'<a href="{link}">x</a>' for link in shelves)
         text = f"<title>Shelf</title><h1>What stands on our shelf, in this order</h1>{body}{more}"
