@@ -54,14 +54,9 @@ SELECT 1 FROM known AS u WHERE {_LISTED} AND u.echoing IN (
     SELECT o.version FROM known AS o WHERE o.run = :run AND o.outcome = '{LISTED}' AND o.version IS NOT NULL
 ) LIMIT 1
 """
+# Pages of one title may say the same, but for what they repeat of their addresses, or what is random on them.
 SAME_TITLE: Final = f"""
-SELECT 1 FROM known AS u WHERE {_LISTED} AND u.title IS NOT NULL GROUP BY u.title HAVING count(*) > 1 LIMIT 1
-"""
-# A page with a query that has the title of the page without it may say no more than that does.
-TITLED_ALIKE: Final = f"""
-SELECT 1 FROM known AS u JOIN trap AS t ON t.id = u.trap JOIN known AS o ON o.@key = t.bare
-WHERE {_LISTED} AND o.run = :run AND o.outcome = '{LISTED}' AND o.title IS NOT DISTINCT FROM u.title
-LIMIT 1
+SELECT 1 FROM known AS u WHERE {_LISTED} GROUP BY u.title HAVING count(*) > 1 LIMIT 1
 """
 WITH_CONTENT: Final = f"""
 SELECT u.url FROM known AS u JOIN host AS h ON h.id = u.host
@@ -168,7 +163,7 @@ def repeated(db: Database) -> Sequence[RepeatedPage]:
     """See `ports.reads.RepeatedPages`."""
     run = {"run": db.run}
     is_likely = db.one(IS_POOR, run)[0] or db.all(SAME_CONTENT, run | {"least": 2})
-    if not (is_likely or db.all(ECHOED, run) or db.all(TITLED_ALIKE, run) or db.all(SAME_TITLE, run)):
+    if not (is_likely or db.all(ECHOED, run) or db.all(SAME_TITLE, run)):
         return []
     return [RepeatedPage(row[0], row[1], Url(row[2]), *row[3:]) for row in db.all(REPEATED, run)]
 

@@ -266,7 +266,7 @@ class UnrenderedPages(Query[Sequence[Url]], frozen=True):
 
 
 class RepeatedPages(Query[Sequence[survey.RepeatedPage]], frozen=True):
-    """The listed pages, if several have the same content or the site is poor: the first 20,000."""
+    """The listed pages, if several have one content or title, or the site is poor: the first 20,000."""
 
 
 class PagesWithContent(Query[Sequence[Url]], frozen=True):
