@@ -56,17 +56,13 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
             done.append(place.prefix)
             why, detail = Why.SOFT_404, place.asked[0]
             spared = [*starts, *soft_404.shown_instead(place.prefix)]
-            if place.bare and same & await answers.to(place.bare):
-                # The page of the path, which ignores the query: once.
-                why, detail = Why.DUPLICATE, example
-                spared.append(example)
-            elif await answers.lead_on(place, starts):
-                # The last page of a list, shown for any higher number: once.
-                why, detail = Why.DUPLICATE, example
-                spared.append(example)
+            # The page of the path, which ignores the query; the last page of a list, shown for any higher
+            # number; or that of a folder, where what follows means nothing: each of them once.
+            is_bare = bool(place.bare and same & await answers.to(place.bare))
+            is_list = not is_bare and await answers.lead_on(place, starts)
+            if is_list:
                 lists.append((answers, place, example, same))
-            elif await _is_page_of_place(pages, answers, place, same):
-                # What follows its address means nothing: once.
+            if is_bare or is_list or await _is_page_of_place(pages, answers, place, same):
                 why, detail = Why.DUPLICATE, example
                 spared.append(example)
             else:
