@@ -42,7 +42,7 @@ BUDGETS = {
     "settings": 1718,
     "ports": 1070,
     "rules": 4648,
-    "report": 4141,
+    "report": 4156,
     "fetch": 4128,
     "frontier": 8976,
     "sitemap": 5038,

@@ -26,6 +26,7 @@ NEARLY_ALL: Final = 0.8  # of a finding: what is left needs no action of its own
 SEVERITIES: Final = tuple(Severity)
 PLACED: Final = LINK_CODES | (FILES - {Code.BLOCKED_FILE})
 """Findings whose URLs have a place on pages, where they are mended."""
+OF_THE_SERVER: Final = frozenset({Code.SERVER_ERROR, Code.UNREACHABLE})  # not mended where the links are
 _SENTENCE: Final = late(r"(?<=\.) (?=[A-Z])")
 _INDEX: Final = late(r"/(?:index|default)\.[^/?]*\Z")
 
@@ -84,6 +85,8 @@ def _by_target(finding: Finding) -> Iterator[Action]:
         text = f"Correct or remove the link to {item.url}{label} from {template if item.site_wide else pages}"
         if is_file:
             text = f"{finding.code.heading}: correct or put back {item.url}{label}, {where}"
+        elif finding.code in OF_THE_SERVER:
+            text = f"{finding.code.heading}: look into {item.url}, linked{label} {where}"
         elif finding.code is Code.REDIRECT_LINKED:
             text = f"Link to {item.detail} instead of {item.url}{label} {where}"
         yield Action(
@@ -133,12 +136,13 @@ def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
         wide = [item.links for item in finding.items if item.site_wide]  # nearly every page has these
         links = finding.links - sum(wide)
         mended = Counter(f"{item.url.rpartition('/')[0]}/" for item in _common(finding))
-        for page, items in finding.by_page[:1]:
+        by_page = () if finding.code in OF_THE_SERVER else finding.by_page[:1]
+        for page, items in by_page:
             if _is_large(own := items - len(wide), links):
                 text = f"{finding.code.heading}: correct {page}, which has {own:,} of them"
                 yield Action(text, own, finding.links, unit, [finding.code], page=page)
                 mended |= Counter({_page(page): own})
-        if any(items == count and items >= links for _, items in finding.by_page[:1]):
+        if any(items == count and items >= links for _, items in by_page):
             continue
         for folder, urls in report.failing_folders.get(finding.code, ()):
             if _is_large(urls, count) and mended[folder] < urls:

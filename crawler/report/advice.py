@@ -18,8 +18,8 @@ ADVICE: Final[Mapping[Code, str]] = {
         "works now, the next run shows whether it lasts; what fails only under load needs a lower --rate."
     ),
     Code.UNREACHABLE: (
-        "The cause stands beside each address: a name that does not resolve, a certificate, a timeout. "
-        "Mend the host, or correct the link if its address is wrong."
+        "Mend the host, or correct the link if its address is wrong. The cause stands beside each address: a "
+        "name that does not resolve, a certificate, a timeout."
     ),
     Code.REDIRECT_LOOP: (
         "Look for two rules of the server that undo each other: one adds a slash, www. or https, another "

@@ -22,7 +22,7 @@ from crawler.report.formatting import duration, iso, least_words, pace_words, wa
 from crawler.report.printable import printable
 from crawler.report.stats import BACKING_OFF, Stats
 
-LONGEST: Final = 500  # characters of a message
+LONGEST: Final = 2_000  # characters of a message; what the guard says takes a thousand
 LONGEST_SITE: Final = 60  # characters
 LONGEST_JSON: Final = 8_000  # characters of one text in a JSON line
 LIBRARIES: Final = ("httpx", "httpcore", "asyncio")  # logged at level warning and above

@@ -358,7 +358,7 @@ class Guard(Section):
     max_verdict_change: float = option(
         0.2,
         "refuse to publish when more than this share of the published pages became noindex, canonical "
-        "elsewhere or empty",
+        "elsewhere, empty or alike",
         SHARE,
     )
     keep_failing: float = option(

@@ -60,6 +60,33 @@ def test_a_page_with_most_of_the_broken_images_is_an_action() -> None:
     assert texts == [f"Broken images: correct {SITE}/page, which has 4 of them"]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "advice"),
+    [
+        ("failed:server-error", "Server errors: open one of the addresses: if it fails again, "),
+        ("failed:connect", "No usable response: mend the host, or correct the link if its address is wrong"),
+    ],
+)
+def test_a_page_is_not_to_blame_for_what_the_server_does(outcome: str, advice: str) -> None:
+    """Where links lead to pages that fail, it is not the page with the links that is to be corrected."""
+    state = MadeState(1)
+    state.page("/hub", links=[f"/down-{number}" for number in range(5)])
+    for number in range(5):
+        state.page(f"/down-{number}", outcome)
+    (action,) = actions(state.report())
+    assert (action.page, action.mends) == (None, 5)
+    assert action.text.startswith(advice)
+
+
+def test_a_link_of_the_template_to_a_failing_page_stays() -> None:
+    state = MadeState(1)
+    for number in range(30):
+        state.page(f"/{number}", links=["/shop", f"/{(number + 1) % 30}"])
+    state.page("/shop", "failed:server-error", status=500)
+    (action,) = actions(state.report())
+    assert action.text == f"Server errors: look into {SITE}/shop, linked in the template"
+
+
 def test_one_broken_image_says_where_it_is() -> None:
     state = MadeState(1)
     state.page("/", links=["/page"])

@@ -110,7 +110,13 @@ def test_csv_cells_are_never_formulas(report: SiteReport) -> None:
 @given(st.text())
 def test_csv_cell_round_trip(text: str) -> None:
     [[cell]] = csv.reader(io.StringIO(as_csv.line([text or "x"]), newline=""))
-    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert not cell.startswith(tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"))
+    assert not re.search("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", cell)
+
+
+def test_csv_keeps_joiners_and_escapes_what_turns_text() -> None:
+    assert as_csv.cell("\u0645\u06cc\u200c\u0631\u0648\u062f") == "\u0645\u06cc\u200c\u0631\u0648\u062f"
+    assert as_csv.cell("photo\u202egnp.exe\x1b[31m\0") == r"photo\u202egnp.exe\x1b[31m\x00"
 
 
 @given(st.lists(st.none() | st.integers() | st.floats() | st.text(st.sampled_from('ab",; \r\n')), min_size=1))
@@ -158,15 +164,19 @@ def test_text_answers_common_questions() -> None:
     assert "  Correct or remove the link to /legal.html from the template: mends 15 of 18 links\n" in text
 
 
-@pytest.mark.parametrize("form", [as_text, as_markdown, as_html], ids=["text", "markdown", "html"])
-def test_a_refused_run_says_what_is_published_and_why(form: ModuleType) -> None:
+def not_published(reason: str) -> SiteReport:
+    """The report of a run that the guard refused to publish."""
     state = MadeState(3, status="refused")
     state.page("/", seed=START, was="listed")
-    reason = "Only 1 URL would be listed: " + "the last publication had 22 of them, " * 8 + "so it stays."
     known = state.known()
     runs = [*known.runs[:-1], replace(known.runs[-1], refused=reason)]
-    report = ReportBuilder(replace(known, run=runs[-1], runs=runs)).report({})
-    text = form.rendered(report)
+    return ReportBuilder(replace(known, run=runs[-1], runs=runs)).report({})
+
+
+@pytest.mark.parametrize("form", [as_text, as_markdown, as_html], ids=["text", "markdown", "html"])
+def test_a_refused_run_says_what_is_published_and_why(form: ModuleType) -> None:
+    reason = "Only 1 URL would be listed: " + "the last publication had 22 of them, " * 8 + "so it stays."
+    text = form.rendered(not_published(reason))
     assert reason in text
     assert "Nothing was found" not in text
     assert "22" in text.replace(reason, ""), "URLs that stand published"
@@ -287,6 +297,18 @@ def test_content_security_policy_allows_own_style_and_script() -> None:
         digest = b64encode(hashlib.sha256(inner.encode()).digest()).decode()
         assert f"{name}-src 'sha256-{digest}'" in policy
     assert "unsafe" not in policy
+
+
+def test_html_breaks_no_option_in_two() -> None:
+    refused = (
+        "Of 9 pages, 5 left (<b>), and --max-verdict-change is 20%; /a--not-this (--force publishes it)."
+    )
+    text = as_html.rendered(not_published(refused))
+    option = '<span class="option">{}</span>'.format
+    banner = text.partition("Not published.</strong> ")[2].partition("</p>")[0]
+    assert banner == refused.replace("<b>", "&lt;b&gt;").replace(
+        "--max-verdict-change", option("--max-verdict-change")
+    ).replace("--force", option("--force"))
 
 
 def test_html_escapes_invisible_characters_and_masks_secrets() -> None:

@@ -97,6 +97,13 @@ def test_hostile_text_is_escaped_in_message_field_and_traceback(log_format: str)
     assert len(text.splitlines()) == 1 or log_format == "text"
 
 
+def test_a_sentence_of_the_guard_is_logged_whole() -> None:
+    stream = written("text")
+    sentence = "Not published: " + "55 of 109 would no longer be listed, and " * 40
+    logging.getLogger("crawler").error(sentence)
+    assert stream.getvalue().rstrip("\n").endswith(sentence)
+
+
 def test_json_lines_have_exact_but_limited_texts() -> None:
     stream = written("json")
     logging.getLogger("crawler").info("x", extra={"fields": {"url": HOSTILE, "long": "y" * 1_000_000}})

@@ -82,8 +82,8 @@ def cluster(
     sure = valid(page.read)
     members = [_member(page, code, url, sure, others.get(url), is_listed) for code, url in page.read]
     links = {member.code: member.url for member in members if not member.fault}
-    names_itself = not members or page.url in sure.values()
-    if not names_itself and (code := _own_code(page, links, others)) and code not in sure:
+    names_itself = not members or page.url in {member.url for member in members}
+    if page.url not in sure.values() and (code := _own_code(page, links, others)) and code not in sure:
         links[code] = page.url
         members.append(ClusterMember(code, page.url, "added, as the others name it"))
     if set(links.values()) <= {page.url}:

@@ -10,12 +10,15 @@ from functools import lru_cache
 from typing import Any, Final
 
 from crawler.parse.credentials import masked
+from crawler.parse.late import late
 from crawler.report.catalogue import Code
 from crawler.report.report import UNKNOWN, Item, Said, SiteReport
 
 FIELDS: Final = ("severity", "code", "url", "status", "detail", "links", "source", "text", "place")
 _EMPTY: Final = '""'  # a row of one empty cell
-_FORMULA: Final = frozenset("=+-@\t\r")
+_FORMULA: Final = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # wide ones count in Japanese
+# Control characters, and those that show text in another order than it has; joiners belong to some scripts.
+_UNSAFE: Final = late("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 # Written as they are, like most URLs: nothing to mask, to quote, or to be read as a formula.
 PLAIN: Final = re.compile(r"[A-Za-z0-9/][A-Za-z0-9/:._~%-]*")
 
@@ -75,8 +78,8 @@ def _in_quotes(text: str) -> str:
 
 
 def cell(value: str) -> str:
-    """A text that is safe in a spreadsheet: never read as a formula, and without lone surrogates."""
+    """A text that is safe in a spreadsheet: never read as a formula, control characters as escapes."""
     text = masked(value)
-    if not text.isascii() or "\0" in text:
-        text = text.replace("\0", "").encode("utf-8", "backslashreplace").decode()
+    if not text.isprintable():
+        text = _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
     return f"'{text}" if text[:1] in _FORMULA else text

@@ -14,10 +14,11 @@ from importlib.resources import files
 from typing import Any, Final
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from crawler.model.rows import RunRow
 from crawler.parse.credentials import masked
+from crawler.parse.late import late
 from crawler.report.actions import actions
 from crawler.report.actions import words as action_words
 from crawler.report.advice import ADVICE
@@ -47,6 +48,7 @@ TITLE: Final = 400  # characters of a tooltip
 _WEB: Final = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?=[/?]|$)")
 # What RFC 3986 does not allow after the host, and browsers accept.
 _UNSPELLED: Final = re.compile(r"%(?![0-9A-Fa-f]{2})|[^!#$%&'()*+,./0-9:;=?@A-Z_a-z~-]")
+_OPTION: Final = late(r"(?<![^\s(])--[a-z][a-z-]{1,30}")
 LONGEST_LINK: Final = 2_100  # characters; a longer URL is not made a link
 RUNS: Final = 30  # most runs to show
 TREND: Final = 5  # runs in the head
@@ -109,6 +111,7 @@ def _environment(site: str) -> Environment:
         "text": lambda text: printable(readable(shortened(masked(str(text)), site)), SHOWN),
         "words": lambda text: printable(readable(shortened(masked(text), site)), TITLE),
         "sentence": lambda text: printable(masked(text), SENTENCE),
+        "options": _unbroken,
         "said": lambda said: said_words(*said),
         "number": lambda value: "-" if value is None else f"{value:,}",
         "counted": counted,
@@ -119,6 +122,12 @@ def _environment(site: str) -> Environment:
         "ms": lambda value: f"{value:,} ms",
     }
     return env
+
+
+def _unbroken(text: str) -> Markup:
+    """The text, with options that lines do not break."""
+    marked = _OPTION.sub(r'<span class="option">\g<0></span>', str(escape(text)))
+    return Markup(marked)  # noqa: S704 - escaped before
 
 
 def _context(report: SiteReport) -> Mapping[str, Any]:

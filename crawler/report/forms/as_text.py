@@ -97,6 +97,9 @@ def balance(report: SiteReport) -> list[str]:
     words = [f"{count:,} {kind}" for kind, count in sums.items() if count or kind == "listed"]
     if changes.since is not None:
         words.append(f"sitemap {difference(report)}")
+    found = report.counts
+    if found["new"] or found["mended"]:
+        words.append(f"findings {found['new']:,} new, {found['mended']:,} mended")
     return words
 
 
