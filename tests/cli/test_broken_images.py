@@ -80,6 +80,21 @@ def test_broken_images_are_found_and_left_out(web: Web, run: Run) -> None:  # no
     assert run("export", web.url("home:/"), "--state", "s.db", "-o", "again")[0] == 0
 
 
+def test_an_image_that_the_crawl_did_not_find_is_left_out(web: Web, run: Run) -> None:  # noqa: F811
+    """A gallery links to the pictures that it shows: what the crawl knows needs no `--check-external`."""
+    pictures = ["/gone.png", "/ok.png", "/down.png"]
+    shows(web, *pictures, links="".join(f'<a href="{path}">Large</a>' for path in pictures))
+    web.home.put("/ok.png", FINE)
+    web.home.put("/gone.png", GONE)
+    web.home.put("/down.png", http("", "500 Internal Server Error"))
+    assert (
+        run("crawl", web.url("home:/"), "--state", "s.db", "--images", "--rate", "0", "--retries", "0")[0]
+        == 0
+    )
+    assert written(web) == ["home:/ok.png", "home:/down.png"]
+    assert "home:/gone.png" not in {row["image"] for row in web.rows("images") if row["place"] == "sitemap"}
+
+
 def test_images_are_asked_for_only_with_both_settings(web: Web) -> None:  # noqa: F811
     shows(web, "/gone.png")
     assert web.crawl()[0] == 0

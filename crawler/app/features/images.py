@@ -1,7 +1,8 @@
 """`--images`: which images of a page are stored, and which of these go into the sitemap.
 
 Google reads at most 1,000 images of a page. An image on a large share of the pages, such as a logo, tells
-nothing about any of them: it is site-wide, and left out. So is one that does not exist (`file_check`).
+nothing about any of them: it is site-wide, and left out. So is one that does not exist, as `file_check` or
+the crawl itself found.
 `parse.images` finds them in the markup.
 """
 
@@ -14,8 +15,9 @@ from msgspec.structs import replace
 from crawler.app.features.feature import GROUP, Counts, Feature, Lines, PageFault, in_groups, readings
 from crawler.model.external import Answer, BrokenFile
 from crawler.model.facts import Element, Entry, Extras, LabelledUrl
-from crawler.model.outcome import Listed
+from crawler.model.outcome import Failed, Listed, code
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
+from crawler.model.reasons import Cause
 from crawler.model.rows import FeatureRow
 from crawler.parse.extract import Extract
 from crawler.parse.images import MOST_IMAGES
@@ -35,6 +37,7 @@ LONGEST_ALL: Final = (
 FEWEST: Final = 20  # pages,
 PERCENT: Final = 30  # and share of the listed pages, from which an image is site-wide
 NOT_FOUND: Final[str] = Answer.NOT_FOUND.value
+_GONE: Final = code(Failed(Cause.NOT_FOUND))
 EXPLAINED: Final = 10  # images with the same fate that `explain` shows
 
 
@@ -66,10 +69,11 @@ class Left(Struct, frozen=True):
 
     site_wide: Collection[Url]
     broken: Mapping[str, BrokenFile]  # by the code of the answer: only those that do not exist are left out
+    gone: Collection[Url] = ()  # that pages link to as well, and that the crawl did not find
 
     def is_missing(self, image: Url) -> bool:
         """Whether it does not exist. Others may be back before the sitemap is read."""
-        return image in self.broken and self.broken[image].code == NOT_FOUND
+        return image in self.gone or (image in self.broken and self.broken[image].code == NOT_FOUND)
 
 
 def shown(images: Sequence[LabelledUrl], left: Left) -> Shown:
@@ -151,10 +155,9 @@ class Images(Feature):
 
     async def about(self, rows: Reads, url: Url) -> tuple[object, Lines] | None:
         """See `Feature.about`: the first images with the same fate, and how many more there are."""
-        page = (await rows.read(reads.FeaturesOf(NAME, [url]))).get(url)
-        if page is None or not page.read:
+        found = next(iter([found async for _, found in _of(rows, [url], await _left(rows))]), None)
+        if found is None:
             return None
-        found = shown(page.read, await _left(rows))
         lines = list[tuple[str, str]]()
         for images, words in (
             (found.written, "in the sitemap with --images"),
@@ -208,9 +211,12 @@ async def _of(rows: Reads, pages: Sequence[Url], left: Left) -> AsyncIterator[tu
     """Those of these pages that have images, in order, and what becomes of these."""
     for some in in_groups(pages, GROUP):
         found = await rows.read(reads.FeaturesOf(NAME, some))
+        images = sorted({image for page in found.values() for _, image in page.read})
+        linked = (await rows.read(reads.FeaturesOf(NAME, images))).values() if images else ()
+        known = replace(left, gone={image.url for image in linked if image.outcome == _GONE})
         for page in some:
             if page in found and found[page].read:
-                yield page, shown(found[page].read, left)
+                yield page, shown(found[page].read, known)
 
 
 def _element(image: Url) -> Element:
