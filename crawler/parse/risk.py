@@ -1,7 +1,7 @@
 """Whether a page may stall the HTML parser, found out from its bytes in a few searches.
 
 Lexbor is linear in text, but quadratic in depth, in the options of a select and in the attributes of a tag,
-and cubic in misnested formatting elements. A page below all of these limits, as most are, takes it 100 ms at
+and cubic in misnested formatting elements. A page below all of these limits, as most are, takes it 140 ms at
 worst; any other is parsed in the sandbox. Pure.
 """
 
@@ -12,7 +12,7 @@ from crawler.parse.late import late
 
 SHORT_BYTES: Final = 65_536  # up to here, reading a page takes but a moment
 PLAIN_BYTES: Final = 1_000_000  # of text and attributes, which take the parser less than 50 ms
-PLAIN_TAGS: Final = 5_000  # all inside each other, or all options: 100 ms
+PLAIN_TAGS: Final = 5_500  # start tags, all inside each other, and as many end tags that match none: 140 ms
 PLAIN_TAG: Final = 16_000  # bytes of one tag: as many attributes as fit take 50 ms
 _BLOCK: Final = PLAIN_TAG // 2
 PLAIN_ATTRIBUTES: Final = 5_000  # of a longer one: each is compared with those before it
@@ -54,7 +54,7 @@ def is_risky(body: bytes) -> bool:
     if len(body) > PLAIN_BYTES:
         return True
     tags = _tags(body)
-    if tags > PLAIN_TAGS or (len(body) > PLAIN_TAG and _has_large_tag(body)):
+    if (tags > PLAIN_TAGS and _nests_much(body, tags)) or (len(body) > PLAIN_TAG and _has_large_tag(body)):
         return True
     if len(body) > SMALL_BYTES and _places(body) > PLAIN_COMPARED:
         tags_compared: list[bytes] = _COMPARED.findall(body)  # formatted ones are among them
@@ -69,6 +69,12 @@ def is_risky(body: bytes) -> bool:
 def _tags(body: bytes) -> int:
     """The number of `<`, found by removing them: that takes less than half the instructions of `count`."""
     return len(body) - len(body.replace(b"<", b""))
+
+
+def _nests_much(body: bytes, tags: int) -> bool:
+    """Whether there are so many start tags or end tags: both cost as much as elements are open."""
+    ends = (len(body) - len(body.replace(b"</", b""))) // 2
+    return max(ends, tags - ends) > PLAIN_TAGS
 
 
 def _has_large_tag(body: bytes) -> bool:

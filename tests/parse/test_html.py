@@ -164,7 +164,9 @@ PADDING = b"<p title='" + b"a " * risk.SMALL_BYTES + b"'>"
     ("body", "risky"),
     [
         (b"<div>" * 100_000, True),
-        (b"<div></x>" * 2_501, True),
+        (b"<div>" * 5_500 + b"</x>" * 5_500, False),
+        (b"<div>" * 5_501 + b"</x>", True),
+        (b"<div></x></x>" * 2_751, True),
         (b"<p " + b" ".join(b"a%d" % n for n in range(100_000)) + b">", True),
         (b"".join(b"<b %d>" % n for n in range(1_000)) + b"x</b>" * 200, True),
         (b"".join(b"<B\n%d>" % n for n in range(1_000)) + b"x</b>" * 200, True),
