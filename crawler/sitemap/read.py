@@ -148,9 +148,12 @@ class SitemapReading:
             parser.close()
         if self.malformed is None and len(parser.feed_error_log):
             self.malformed = f"is not well-formed: {parser.feed_error_log[0].message}"[:200]
-        yield from self._entries(parser)
+        yield from self._entries(parser, is_cut=self.malformed is not None)
 
-    def _entries(self, parser: "etree.XMLPullParser[etree._Element]") -> Iterator[Found]:
+    def _entries(
+        self, parser: "etree.XMLPullParser[etree._Element]", *, is_cut: bool = False
+    ) -> Iterator[Found]:
+        """`is_cut`: the file ended before its elements did, so that the text of the last is not whole."""
         for event, element in parser.read_events():
             if event == "start":
                 if element.getparent() is None:
@@ -158,6 +161,8 @@ class SitemapReading:
                     if element.getroottree().docinfo.internalDTD is not None:
                         raise _Declares
                 continue
+            if is_cut and not len(element):
+                element.text = None
             name = _local(element)
             if name in _PAGES | _INDEX and not _is_in_loc(element):
                 yield from _entry(element, "sitemap" if name in _INDEX else "page")
@@ -251,7 +256,7 @@ def _line(line: bytes) -> Iterator[Found]:
     text = line.strip()
     if _HOST.match(text) and not _ABSOLUTE.match(text):
         text = b"//" + text  # a host without a scheme gets that of the sitemap
-    if text:
+    if text and not text.startswith(b"#"):  # a comment, which the protocol does not have
         yield Found("page", text.decode("utf-8", "replace")[:LONGEST_LOC])
 
 

@@ -87,6 +87,18 @@ def test_a_broken_file_is_read_up_to_the_error(body: str | bytes, expected: list
     assert reading.malformed
 
 
+@pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
+def test_what_a_file_ends_in_the_middle_of_is_not_read(coding: str) -> None:
+    """Of a URL that is cut, the beginning is another one, which probably does not exist."""
+    entries = {A: "2026-11-25", f"{B}/longer/than/that": "2026-11-26"}
+    body = "".join(f"<url><loc>{loc}</loc><lastmod>{date}</lastmod></url>" for loc, date in entries.items())
+    whole = f"<urlset {NS}>{body}</urlset>".encode(coding)
+    for end in range(len(whole)):
+        read_so_far = [(item.loc, item.lastmod) for item in found(whole[:end])[0]]
+        assert all(loc in entries and date in {None, entries[loc]} for loc, date in read_so_far), end
+    assert [(item.loc, item.lastmod) for item in found(whole)[0]] == list(entries.items())
+
+
 def test_a_web_page_is_not_a_sitemap() -> None:
     assert locs("<!doctype html><html><body><a href=/a>x</a><br></body></html>") == []
 
@@ -149,6 +161,7 @@ def test_two_sitemaps_in_one_file_are_both_read_for_any_chunks() -> None:
         (f"<rss><channel><item><guid isPermaLink='false'>{A}</guid></item></channel></rss>", [A]),
         (f"<rss><channel><item><guid>123</guid><link>{A}</link></item></channel></rss>", [A]),
         (f"<feed><entry><link href='{A}'/><link href='{B}' hreflang='de'/></entry></feed>", [A]),
+        (f"{A}\n# further pages\n{B}", [A, B]),
         (f"www.example.com/a?b=1\n{B}", ["//www.example.com/a?b=1", B]),
     ],
 )
