@@ -36,15 +36,15 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4332,
-    "model": 2043,
+    "model": 2044,
     "errors": 200,
     "scratch": 75,
     "settings": 1718,
     "ports": 1070,
-    "rules": 4648,
+    "rules": 4679,
     "report": 4156,
     "fetch": 4128,
-    "frontier": 8976,
+    "frontier": 8982,
     "sitemap": 5038,
     "engine": 3684,
     "workers": 1450,

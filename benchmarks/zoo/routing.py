@@ -28,6 +28,18 @@ def nearest_index(asked: Request) -> Reply:
             return page("course", (f"unit-{n}/" for n in range(20)), text=links(["old.html/readme"]))
 
 
+def nearest_route(asked: Request) -> Reply:
+    """The same as routes in a query: a chapter without this route is the chapter, with links to routes below."""
+    route = asked.query.get("r", "").strip("/")
+    chapters = [f"chapter-{n}" for n in range(12)]
+    first, _, rest = route.partition("/")
+    if asked.path not in {"/", "/index.php"} or first not in chapters:
+        return page("book", [f"/index.php?r={chapter}" for chapter in chapters])
+    if rest in {f"verse-{n}" for n in range(7)}:
+        return page(f"{first} {rest}", [f"/index.php?r={first}"])
+    return page(first, [f"/index.php?r={route}/{to}" for to in (*(f"verse-{n}" for n in range(7)), "notes")])
+
+
 def one_body(_: Request) -> Reply:
     """The same bytes for every path, with relative links: an application without its router."""
     return page("dashboard", ["orders/", "clients/", "orders/open", "settings/profile"])
@@ -184,6 +196,11 @@ SITES = (
         "nearest-index", nearest_index,
         ("/", *(f"/unit-{n}/" for n in range(20)), *(f"/unit-{n}/part-{m}.html" for n in range(20) for m in range(6))),
         "unknown paths get the nearest index page; a dead relative link", endless=True,
+    ),
+    Site(
+        "nearest-route", nearest_route,
+        ("/", *(f"/index.php?r=chapter-{n}{verse}" for n in range(12) for verse in ("", *(f"/verse-{m}" for m in range(7))))),
+        "the same with routes in a query", endless=True,
     ),
     Site("one-body", one_body, ("/",), "the same bytes for every path", endless=True),
     Site("path-info", path_info, tuple(f"/view.php?page={n}" for n in range(1, 31)), "a script ignores what follows its name", endless=True),

@@ -13,6 +13,7 @@ from crawler.frontier.database import Database
 from crawler.frontier.patterns import BARE, READ, SHOWN
 from crawler.model.trap import DoubtfulPattern, ImpossibleValues, PatternPage
 from crawler.parse.url import Url
+from crawler.rules.impossible_values import REFUSED
 from crawler.rules.record import SETTLED
 from crawler.rules.traps import SAMPLE
 
@@ -68,6 +69,11 @@ class ValueTable:
         """See `ports.Queue.answer`."""
         rows = [(trap, *told) for trap, told in found.items()]
         self._db.do_rows(ANSWER, ("id", "missing", "asked", "bounded"), rows)
+
+    def refuses(self, trap: int) -> bool:
+        """Whether the site refuses values that do not exist in a pattern, and numbers hardly larger."""
+        _, missing, is_bounded = self._db.one(ANSWERED, {"trap": trap})
+        return missing == REFUSED and (is_bounded is None or bool(is_bounded))
 
     def count_true(self, trap: int, since: int, found: int) -> int:
         """The true pages that a sample brought, where `found` contents were new without their addresses."""

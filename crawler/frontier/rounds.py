@@ -27,6 +27,7 @@ from crawler.rules.record import HELD, LEASED, QUEUED, SETTLED, WAITING
 from crawler.rules.traps import GROWN, OVER_BUDGET, SAMPLE, Sampling
 
 WITHIN: Final = 1 << 24  # the rank of a URL to which only pages of its own pattern link, at least
+ROUND: Final = 5  # places by which a URL that is found one round later stands behind
 
 # Patterns with held URLs: one index lookup for each, however many URLs it has. Sorted, and therefore read
 # completely before the first row is changed.
@@ -65,12 +66,13 @@ WHERE run = :run AND NOT closed AND size_left <= 0
 NEXT: Final = f"""
 SELECT v.id FROM visit AS v JOIN url AS u ON u.id = v.id
 WHERE v.state = {HELD} AND v.trap = :trap AND v.depth <= :depth
-    AND (CAST(:turns AS bigint) IS NULL OR v.rank % {WITHIN} < {SAMPLE} * (:turns + :round - u.found))
+    AND (CAST(:turns AS bigint) IS NULL
+        OR v.rank % {WITHIN} - {ROUND} * u.found < {SAMPLE} * (:turns + :round - u.found))
 ORDER BY v.rank, v.sample LIMIT :most
 """
 # The turn of the first URL that has not had its turn.
 NEXT_TURN: Final = f"""
-SELECT min(v.rank % {WITHIN} / {SAMPLE} - :round + u.found) + 1
+SELECT min((v.rank % {WITHIN} - {ROUND} * u.found) / {SAMPLE} - :round + u.found) + 1
 FROM visit AS v JOIN trap AS t ON t.id = v.trap JOIN url AS u ON u.id = v.id
 WHERE v.state = {HELD} AND v.depth <= :depth AND t.run = :run AND NOT t.proven AND t.dry = :dry
 """
@@ -80,13 +82,14 @@ HELD_URLS: Final = (
 )
 # The place of each held URL among the held links of a page that was read; the best one, if several pages link
 # to it. So links that are added to one page delay no URL that another page links to. URLs to which only pages
-# of their own pattern link come after all others of it: a pattern that leads to itself may be endless.
+# of their own pattern link come after all others of it: a pattern that leads to itself may be endless. What
+# is found later stands behind: where repeats lead to repeats, there are first links of some page at any time.
 RANK: Final = f"""
 UPDATE visit SET rank = r.rank FROM (
     SELECT id, min(place) AS rank FROM (
         SELECT v.id AS id, row_number() OVER (PARTITION BY p.id ORDER BY v.sample, v.id) - 1
-            + CASE WHEN p.trap = v.trap THEN {WITHIN} ELSE 0 END AS place
-        FROM known AS p @each(p.links) JOIN visit AS v ON v.id = j.value
+            + {ROUND} * u.found + CASE WHEN p.trap = v.trap THEN {WITHIN} ELSE 0 END AS place
+        FROM known AS p @each(p.links) JOIN visit AS v ON v.id = j.value JOIN url AS u ON u.id = v.id
         WHERE p.run = :run AND p.state = {SETTLED} AND v.state = {HELD} AND v.rank < 0
     ) AS links GROUP BY id
 ) AS r WHERE visit.id = r.id
@@ -253,8 +256,10 @@ class Rounds:
                     continue
                 new = self._values.count_true(one.trap, one.since, new)
             then = sampling.after(new)
-            if then.is_closed and then.proven and one.kind != "repeats":
-                then = then.patient(*self._db.one(SELDOM, {"trap": one.trap, "run": self._db.run}))
+            refuses = then.is_closed and self._values.refuses(one.trap)
+            if then.is_closed and one.kind != "repeats" and (then.proven or refuses):
+                seldom = self._db.one(SELDOM, {"trap": one.trap, "run": self._db.run})
+                then = then.patient(*seldom, refuses=refuses)
             given = then._asdict() | {"closed": then.is_closed}
             self._db.do(CONTINUE, given | {"round": self._patterns.round, "id": one.trap})
             if then.is_closed:

@@ -152,7 +152,7 @@ CREATE TABLE trap (                              -- patterns of URLs that may be
     rounds_growing integer NOT NULL DEFAULT 0,   -- consecutive rounds in which that length grew
     asked integer,                               -- requests made to learn what impossible values show
     missing @text,                               -- the answer, where it tells (`query_values`)
-    bounded boolean NOT NULL DEFAULT false,      -- also for numbers hardly larger than its own
+    bounded boolean,                             -- also for numbers hardly larger than its own
     credit integer NOT NULL DEFAULT 0,           -- pages that count though they repeat others
     UNIQUE (run, pattern, named)
 ) @often_updated;
@@ -183,8 +183,8 @@ CREATE TABLE visit (                             -- open work only
     due double precision,                        -- waiting: when it is due; leased: when the lease expires
     trap bigint,
     sample bigint,
-    -- of a held URL: how many held links of the same page precede it; -1: not counted yet; more if only pages
-    -- of its pattern link to it (`rounds.WITHIN`)
+    -- of a held URL: how many held links of the same page precede it; -1: not counted yet; more if it was
+    -- found later, or if only pages of its pattern link to it (`rounds.RANK`)
     -- of a planned one: its place; -1: it is new
     rank integer NOT NULL DEFAULT -1,
     depth integer NOT NULL,

@@ -59,4 +59,5 @@ class ImpossibleValues(NamedTuple):
 
     shown: str | None  # `rules.impossible_values.shown`
     requests: int  # made to ask
-    is_bounded: bool = False  # it shows that for numbers hardly larger than its own as well
+    # It shows that for numbers hardly larger than its own as well; None: it has other values than numbers.
+    is_bounded: bool | None = None

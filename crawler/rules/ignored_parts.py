@@ -21,6 +21,7 @@ from crawler.rules.soft_404 import (
     MANY_NUMBERS,
     impossible_value,
     nonexistent_names,
+    parameters,
     shared,
     with_large_numbers,
 )
@@ -98,8 +99,9 @@ class Pair(NamedTuple):
         parameter = _PARAMETER.match(self.part)
         if self.is_replaced or not parameter or not (parameter[1] == "?" or "?" in self.before):
             return None
-        start, end = (len(self.before) + at for at in parameter.span(2))
-        return Url(f"{self.url[:start]}{impossible_value(self.url, parameter[2], 0)}{self.url[end:]}")
+        start, end = parameter.span(2)
+        value = impossible_value(self.url, parameter[2], 0)
+        return Url(f"{self.before}{self.part[:start]}{value}{self.part[end:]}{self.after}")
 
 
 class ShownPage(Struct, frozen=True):
@@ -158,19 +160,37 @@ def pairs(url: Url, base: Url) -> Iterator[Pair]:
     """What differs between two addresses of one origin, if that is something in `url`.
 
     Where a part comes again, as in `/a/a` and `/a`, it may be the first one or the last one. Where names
-    differ, it may be one of their words, as in `/17-lamp` and `/17-desk`.
+    differ, it may be one of their words, as in `/17-lamp` and `/17-desk`. Parameters that are not adjacent
+    stand together behind the others.
     """
     site = urls.origin(url)
     one, other = (_TOKENS.findall(urls.target(address)) for address in (url, base))
     if urls.origin(base) != site or one == other or max(len(one), len(other)) > MOST_TOKENS:
         return
-    for before, part, instead, after in _differing(one, other):
+    found = [*_differing(one, other)]
+    if "?" in base and all(instead for _, _, instead, _ in found) and (more := _more_parameters(url, base)):
+        yield Pair(url, base, base, f"&{more}", "", is_replaced=False)
+        return
+    for before, part, instead, after in found:
         if part:
             yield Pair(url, base, site + before, part, after, is_replaced=bool(instead))
         names = _WORDS.findall(part), _WORDS.findall(instead)
         for more, words, others, rest in _differing(*names) if part in one and instead in other else ():
             if words and (more or rest):
                 yield Pair(url, base, site + before + more, words, rest + after, is_replaced=bool(others))
+
+
+def _more_parameters(url: Url, base: Url) -> str:
+    """The parameters that an address has in addition to all of another one, wherever they stand."""
+    path, _, query = url.partition("?")
+    other, _, given = base.partition("?")
+    more, left = list[str](), Counter(given.split("&"))
+    for part in query.split("&"):
+        if left[part]:
+            left[part] -= 1
+        else:
+            more.append(part)
+    return "&".join(more) if path == other and left.total() == (not given) else ""
 
 
 def _differing(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
@@ -209,6 +229,15 @@ def by_kind(pairs: Iterable[Pair]) -> Mapping[PartKind, Sequence[Pair]]:
     for one in sorted(pairs):
         found.setdefault(one.kind, []).append(one)
     return found
+
+
+def by_parameters(pairs: Iterable[Pair]) -> Sequence[Sequence[Pair]]:
+    """The pairs by the parameters that they have, if these differ: some mean something in a list only."""
+    found: dict[tuple[str, ...], list[Pair]] = {}
+    for one in pairs:
+        names = (sorted(name for name, _ in parameters(url)) for url in (one.url, one.base))
+        found.setdefault(tuple(map(" ".join, names)), []).append(one)
+    return sorted(found.values(), key=len, reverse=True) if len(found) > 1 else ()
 
 
 def examples(pairs: Sequence[Pair]) -> Sequence[Pair]:

@@ -98,13 +98,15 @@ class Sampling(NamedTuple):
             return Sampling(size, 0, proven=True)
         return Sampling(SAMPLE, self.dry + 1, self.proven)
 
-    def patient(self, pages: int, contents: int, dry: int) -> "Sampling":
+    def patient(self, pages: int, contents: int, dry: int, *, refuses: bool = False) -> "Sampling":
         """The next sample of a pattern that would be closed, but has new contents too seldom for that.
 
-        `pages`: that were read until its last new content. `dry`: since then.
+        `pages`: that were read until its last new content. `dry`: since then. `refuses`: the site refuses
+        what does not exist in the pattern, so that it may end, and its pages be true ones.
         """
-        is_over = dry >= MOST_DRY or dry * max(1, contents) >= PATIENCE * pages
-        return self if is_over or not self.proven else self._replace(dry=DRY_SAMPLES - 1)
+        is_seldom = self.proven and dry * max(1, contents) < PATIENCE * pages
+        goes_on = dry < MOST_DRY and (is_seldom or refuses)
+        return self._replace(dry=DRY_SAMPLES - 1) if goes_on else self
 
 
 def requests_for(contents: int) -> int:

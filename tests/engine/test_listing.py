@@ -311,6 +311,27 @@ async def test_pages_with_an_ignored_parameter_are_listed_once(tmp_path: Path) -
     assert sorted(path.partition("?")[0] for path in result.listed) == ["/", *names]
 
 
+async def test_parameters_that_mean_something_elsewhere_are_ignored(tmp_path: Path) -> None:
+    """The order of a list in the links to its products; it stands before and behind what tells them apart."""
+    orders = ["", "&by=price", "&by=name"]
+    names = [f"/?at=product&id={number}" for number in range(60)]
+
+    def shop(_: str, query: dict[str, str]) -> CannedResponse:
+        by = query.get("by", "")
+        if query.get("at") == "product" and int(query["id"]) < 60:
+            return html(f"Lamp {words(int(query['id']))}", "/")
+        if query.get("at") not in {None, "list"}:
+            return Site.answer(404, b"")
+        shown = random.Random(by).sample(range(60), 60)
+        carried = f"list={by}&" if by else ""
+        to = (f"/?{carried}at=product&id={at}{f'&by={by}' if by else ''}" for at in shown)
+        return html(f"List {shown}", *(f"/?at=list{order}" for order in orders), *to)
+
+    with served({"/": shop}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sorted(result.listed) == sorted(["/", "/?at=list&by=name", "/?at=list&by=price", *names])
+
+
 @pytest.mark.parametrize(
     "form", ["/tale{}/{}", "/tale{}/{}/", "/tales/{}/{}.html", "/tale{}-{}.html", "/tale{}?as={}"]
 )

@@ -1152,7 +1152,7 @@ def shop(number: int, *, named: bool = False, depth: int = 1) -> Visit:
     return Visit(url, depth, ROOT, pattern=Traps().pattern(url, named=named))
 
 
-async def advance(bench: Bench, shown: str | None = None, *, is_bounded: bool = False) -> Round:
+async def advance(bench: Bench, shown: str | None = None, *, is_bounded: bool | None = False) -> Round:
     """The next round. `shown`: for impossible values, by every pattern that is doubtful."""
     while (answer := await bench.frontier.advance()).doubtful:
         assert not answer.released
@@ -1381,6 +1381,23 @@ async def sampled(bench: Bench, shown: str | None, found: int = 0) -> list[str]:
 async def test_values_that_exist_are_read_where_others_are_refused(bench: Bench, shown: str) -> None:
     assert len(await sampled(bench, shown)) == 200
     assert await bench.frontier.read(reads.TrapsOfRun()) == []
+
+
+@pytest.mark.parametrize(("is_bounded", "read"), [(False, 2 * SAMPLE), (True, 300), (None, 300)])
+async def test_rare_pages_are_read_where_others_are_refused(
+    bench: Bench, is_bounded: bool | None, read: int
+) -> None:
+    """Of which few say anything, none of them among the first forty."""
+    await bench.ready()
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *(shop(n) for n in range(300)))
+    asked = 0
+    while (await advance(bench, "", is_bounded=is_bounded)).released:
+        for lease in await bench.leases(1_000):
+            asked += 1
+            said = "nothing" if asked % 100 else f"something {asked}"
+            await bench.settle(lease, Listed(), facts=Facts(200, content=said))
+    assert asked == read
 
 
 async def test_pattern_that_answers_anything_is_closed(bench: Bench) -> None:

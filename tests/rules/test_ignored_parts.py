@@ -1,5 +1,7 @@
 """Parts of addresses that a site ignores: what differs between two, what is asked, and which is listed."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,7 @@ def asked(url: str, base: str) -> list[str]:
         ("/a;v=list", "/a", ["/a;NONE", "/a;v=list;v=list;v=list"]),
         ("/a?x=1", "/a", ["/a?NONE=1"]),
         ("/a?x=1&y=2", "/a?x=1", ["/a?x=1&NONE=1"]),
+        ("/a?x=1&id=2&y=3", "/a?id=2", ["/a?id=2&NONE=1"]),
         ("/?go=start.news.staff", "/?go=start.staff", ["/?go=start.NONE.staff"]),
         ("/s/abc/lot.html", "/s/def/lot.html", ["/s/NONE/lot.html"]),
         ("/p/17-lamp.html", "/p/17-desk.html", ["/p/NONE.html", "/p/17-NONE.html"]),
@@ -98,7 +101,8 @@ addresses = st.lists(st.sampled_from("ab/;?&=.-"), max_size=12).map(
 @given(addresses, addresses)
 def test_a_part_is_a_part(url: Url, base: Url) -> None:
     for pair in ignored_parts.pairs(url, base):
-        assert pair.before + pair.part + pair.after == url
+        parted = pair.before + pair.part + pair.after
+        assert parted == url or sorted(re.split("[?&]", parted)) == sorted(re.split("[?&]", url))
         assert len({*pair.questions}) in {1, 2}
 
 

@@ -157,10 +157,13 @@ def test_a_pattern_whose_contents_are_rare_is_closed_later(
 ) -> None:
     closed = Sampling(SAMPLE, 2, proven=True)
     assert closed.patient(pages, contents, dry).is_closed is is_closed
-    assert closed._replace(proven=False).patient(pages, contents, dry).is_closed
+    unproven = closed._replace(proven=False)
+    assert unproven.patient(pages, contents, dry).is_closed
+    assert unproven.patient(pages, contents, dry, refuses=True).is_closed is (dry >= 200)
+    assert closed.patient(pages, contents, dry, refuses=True).is_closed is (dry >= 200)
 
 
-def unread(records: int, rate: int, seed: int) -> int:
+def unread(records: int, rate: int, seed: int, *, refuses: bool) -> int:
     """The described records of a museum, one of `rate`, that are not read in some order of the samples."""
     described = [at % rate == 0 for at in range(records)]
     random.Random(seed).shuffle(described)
@@ -172,14 +175,16 @@ def unread(records: int, rate: int, seed: int) -> int:
         last = at if new else last
         sampling = sampling.after(new)
         if sampling.is_closed:
-            sampling = sampling.patient(last, contents, at - last)
+            sampling = sampling.patient(last, contents, at - last, refuses=refuses)
     return sum(described[at:])
 
 
 @pytest.mark.parametrize(("records", "rate", "lost"), [(480, 12, 0.03), (2_000, 12, 0.04), (600, 20, 0.18)])
 def test_rare_contents_are_read_in_most_orders(records: int, rate: int, lost: float) -> None:
+    """In all of them, if the site refuses records that do not exist."""
     orders = 1_000
-    assert sum(unread(records, rate, seed) > 0 for seed in range(orders)) <= lost * orders
+    assert sum(unread(records, rate, seed, refuses=False) > 0 for seed in range(orders)) <= lost * orders
+    assert not any(unread(records, rate, seed, refuses=True) for seed in range(orders))
 
 
 @given(st.lists(st.integers(0, 400), max_size=60))

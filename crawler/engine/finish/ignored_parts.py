@@ -4,7 +4,7 @@ The engine runs it at the end of a complete crawl, after the other rules: of pag
 unrelated addresses, only the site itself shows that they are one.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -101,13 +101,17 @@ async def _same(
     kinds: Mapping[PartKind, Sequence[Pair]], known: Mapping[Url, RepeatedPage], answers: SiteAnswers
 ) -> AsyncIterator[Pair]:
     """The pairs that are one page: of which the site ignores what differs, in all that was asked."""
-    done = set[Url]()
-    for pairs in sorted(kinds.values(), key=len, reverse=True):
-        left = [pair for pair in pairs if pair.url not in done]
+    done, todo = set[Url](), deque(sorted(kinds.values(), key=len, reverse=True))
+    while todo:
+        left = [pair for pair in todo.popleft() if pair.url not in done]
         asked = ignored_parts.examples(left) if left else ()
         ignored = [pair for pair in asked if await _is_ignored(pair, known[pair.url].contents, answers)]
+        is_ignored = 4 * len(ignored) >= 3 * len(asked)
+        if not is_ignored:
+            alike = (pair for pair in left if known[pair.url].is_like(known[pair.base]))
+            todo.extend(ignored_parts.by_parameters(pair for pair in alike if pair not in asked))
         bases = defaultdict[Url, list[Pair]](list)
-        for pair in left if 4 * len(ignored) >= 3 * len(asked) else ignored:
+        for pair in left if is_ignored else ignored:
             bases[pair.base].append(pair)
         for base, some in bases.items():
             unlike = [pair for pair in some if not known[pair.url].is_like(known[base])]
