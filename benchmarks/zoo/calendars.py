@@ -250,6 +250,37 @@ def sparse(asked: Request) -> Reply:
 CONCERTS = tuple(f"/concert/{n // 12}-{n % 12 + 1}" for n in range(2024 * 12, 2029 * 12, 5))
 
 
+CONCERT_DAYS = [date(2026, 10, 17) + timedelta(3 * n) for n in range(30)]
+
+
+def event_views(asked: Request) -> Reply:
+    """Events by day and by month, of which few have any; each month links to its days and to others."""
+    match asked.segments:
+        case []:
+            return page(
+                "town hall", [f"/event/{day}/" for day in CONCERT_DAYS[:3]], menu=["/events/2026-11/"]
+            )
+        case ["event", day] if day in map(str, CONCERT_DAYS):
+            return page(f"event {day}", [f"/events/{day}/"], menu=["/events/2026-11/"])
+        case ["events", when] if len(when) == 7:
+            month = date.fromisoformat(f"{when}-01")
+            near = [f"/events/{month + timedelta(days):%Y-%m}/" for days in (-1, 31)]
+            days = range(1, 29)
+            to = [*near, *(f"/events/{when}-{day:02}/" for day in days)]
+        case ["events", when]:
+            day = date.fromisoformat(when)
+            days, to = range(0), [f"/events/{day + timedelta(step)}/" for step in (-1, 1)]
+        case _:
+            return MISSING
+    found = [str(day) for day in CONCERT_DAYS if str(day).startswith(when)]
+    said = page(
+        f"Events of {when}",
+        [*(f"/event/{day}/" for day in found), *to],
+        text=f"{' '.join(map(str, days))}: {len(found)} events.",
+    )
+    return replace(said, content=f"events of {when}" if found else "", optional=bool(found))
+
+
 SITES = (
     Site("two-calendars", two_calendars, ("/", *(f"/events/{year}/{month:02}" for year, month in MONTHS)), "36 true months beside an empty calendar", endless=True),
     Site("month-query", month_query, ("/", *(f"/club-{n}" for n in range(40))), "an empty calendar in parameters", endless=True),
@@ -265,5 +296,6 @@ SITES = (
     Site("german-weeks", german_weeks, ("/", *(f"/verein-{n}" for n in range(30))), "an empty calendar by week, in German", endless=True),
     Site("hidden-calendar", hidden_calendar, ("/", *(f"/hall-{n}" for n in range(30))), "an endless calendar with noindex", endless=True),
     Site("canonical-calendar", canonical_calendar, ("/", *(f"/hall-{n}" for n in range(30))), "an endless calendar with one canonical", endless=True),
+    Site("event-views", event_views, ("/", *(f"/event/{day}/" for day in CONCERT_DAYS)), "an endless calendar by day and month with a few events", endless=True, distinct=70),
     Site("sparse-calendar", sparse, ("/", *CONCERTS), "a true calendar with long gaps", distinct=73),
 )  # fmt: skip

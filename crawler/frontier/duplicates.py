@@ -21,7 +21,7 @@ from crawler.model.survey import RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
-from crawler.rules.soft_404 import DOUBTFUL, doubtful_place, title_words
+from crawler.rules.soft_404 import DOUBTFUL, DOUBTFUL_DAYS, doubtful_place, title_words
 from crawler.rules.spellings import (
     Copy,
     Repeat,
@@ -149,7 +149,9 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
             is_near = "{" in at or (at and url.startswith((at, via)))  # the place of a calendar has a brace
             if is_near and (place := doubtful_place(url)) in {via, at}:
                 named[place, title_words(Url(url), title)] += 1
-    grown = (place for (place, _), count in named.items() if count >= DOUBTFUL)
+    grown = (
+        place for (place, _), count in named.items() if count >= (DOUBTFUL_DAYS if "{" in place else DOUBTFUL)
+    )
     found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
         for _, url, _, content, _ in chunk:

@@ -6,7 +6,7 @@ is decided here; `engine.finish.soft_404s` asks. Pure.
 """
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Final
@@ -32,6 +32,7 @@ _ENDING: Final = late(r"(?:(?<=.)\.[a-z]{1,5})?/?$", re.IGNORECASE)  # of the na
 _WORD: Final = re.compile(r"[^\W\d_]+")
 MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
+DOUBTFUL_DAYS: Final = 3  # the same of a calendar, of which a few are asked at the end
 SETTLED: Final = 2
 LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what all pages of the site have
 
@@ -126,6 +127,15 @@ def centuries_later(url: Url) -> Url | None:
     start, end = dated
     later = _YEAR.sub(lambda year: f"{int(year[0][:4]) + CENTURIES:04}", url[start:end], count=1)
     return Url(f"{url[:start]}{later}{url[end:]}") if later != url[start:end] else None
+
+
+def from_both_ends(days: Iterable[Url]) -> Iterator[Url]:
+    """The days of a calendar, those first of which it is least likely that something is planned."""
+    left = deque(sorted(days, key=lambda url: (len(url), url)))
+    while left:
+        yield left.popleft()
+        if left:
+            yield left.pop()
 
 
 def missing_page(

@@ -20,6 +20,7 @@ from crawler.parse.late import late
 
 _PAGES: Final = r"(?:html?|xhtml|shtml|php\d?|aspx?|jspx?|cfm|cgi|pl)"
 _DOCUMENT: Final = late(rf"(?:index|default|home)(?:\.{_PAGES})?|(?:index|default)\..*")
+_SCRIPT: Final = late(rf"(?:index|default)\.{_PAGES}")  # before the path that it answers for
 _EXTENSION: Final = late(rf"(?<=.)\.{_PAGES}$")
 _INFO: Final = late(rf"(.*?[^/]\.{_PAGES})/.")  # a page, and more of the path behind it
 _PATH_PARAMETER: Final = late(r";[^/]*")
@@ -40,6 +41,7 @@ def folded(url: str) -> str:
     address, _, query = url.partition("?")
     path = _PATH_PARAMETER.sub("", unquote(urls.target(address)).casefold())
     segments = [segment for segment in path.split("/") if segment]
+    segments = [*(it for it in segments[:-1] if not _SCRIPT.fullmatch(it)), *segments[-1:]]
     if segments and _DOCUMENT.fullmatch(segments[-1]):
         segments.pop()
     elif segments:

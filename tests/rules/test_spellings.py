@@ -27,6 +27,7 @@ HOME = "https://a.example"
         ("/a", "/a/"), ("/a//b", "/a/b/"), ("/a/index.html", "/a/"), ("/A.html", "/a"), ("/a.php?id=1", "/a?id=1"),
         ("/a?x=1&y=", "/a?x=1"), ("/a?x=1&b=2", "/a?b=2&x=1"), ("/%61", "/a"), ("/a;v=1", "/a"), ("/a?x=", "/a"),
         ("/default.aspx", "/"), ("/a?x=%41", "/a?x=a"), ("/a?x=1&x=1", "/a?x=1"),
+        ("/index.php/a", "/a"), ("/b/Default.aspx/a/", "/b/a"),
     ],
 )  # fmt: skip
 def test_spellings_fold_together(one: str, other: str) -> None:
@@ -37,7 +38,7 @@ def test_spellings_fold_together(one: str, other: str) -> None:
     ("one", "other"),
     [
         ("/a", "/b"), ("/a?x=1", "/a?x=2"), ("/a?x=1", "/a"), ("/a/b", "/a-b"), ("/a.html", "/a.pdf"),
-        ("/a/b", "/b"), ("/a.php/b", "/a.php/c"),
+        ("/a/b", "/b"), ("/a.php/b", "/a.php/c"), ("/index/a", "/a"), ("/view.php/a", "/a"),
     ],
 )  # fmt: skip
 def test_other_addresses_do_not(one: str, other: str) -> None:

@@ -21,7 +21,7 @@ from crawler.rules.traps import SOFT_404_PAGES, Traps
 MOST_READ: Final = 40  # pages of a list that are read again
 BESIDE: Final = 3  # folders beside one that are asked
 MOST_SEEN: Final = 2_000  # pages among which these are looked for, about
-DAYS: Final = 5  # of a calendar that are asked, unless one of them is empty
+DAYS: Final = 5  # of a calendar that are asked, the first and last ones, unless one of them is empty
 
 
 async def answers_of(
@@ -137,7 +137,7 @@ async def unlist_empty_days(pages: Record, answers: SiteAnswers) -> None:
     """Unlists the days of a calendar that say the same 400 years later, when nothing is planned."""
     for urls in (await pages.read(reads.DoubtfulPlaces())).values():
         empty = 0
-        for number, url in enumerate(urls):
+        for number, url in enumerate(soft_404.from_both_ends(urls)):
             later = soft_404.centuries_later(url)
             if later is None or (number >= DAYS and not empty):
                 break
