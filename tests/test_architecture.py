@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 4691,
     "report": 4156,
     "fetch": 4128,
-    "frontier": 8984,
+    "frontier": 8986,
     "sitemap": 5038,
     "engine": 3684,
     "workers": 1450,

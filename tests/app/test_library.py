@@ -67,6 +67,16 @@ async def test_what_needs_a_crawl_says_so(site: MemorySite, tmp_path: Path) -> N
                 await call()
 
 
+async def test_a_closed_job_does_not_call_its_state_damaged(site: MemorySite, tmp_path: Path) -> None:
+    async with crawler.open_job(site.settings(tmp_path), transport=site.transport) as job:
+        await job.crawl()
+    for call in (job.crawl, job.publish, job.pages().__anext__):
+        with pytest.raises(
+            crawler.FrontierError, match=r"is closed: use a job within the block of `open_job`"
+        ):
+            await call()
+
+
 def test_every_exception_is_public_and_in_the_document() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
     text = (Path(__file__).parents[2] / "docs/use/library.md").read_text().partition("## Errors")[2]

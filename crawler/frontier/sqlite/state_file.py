@@ -244,6 +244,8 @@ def failure(path: str, error: Exception) -> str:
         return (
             f"The state {path} cannot be used: {words}. Run again when the disk works again: nothing is lost."
         )
+    if "closed database" in words:
+        return f"The state {path} is closed: use a job within the block of `open_job`."
     return (
         f"The state {path} is damaged ({words}): start over with --fresh, which keeps the damaged file under "
         "another name."
