@@ -39,7 +39,7 @@ BUDGETS = {
     "model": 2044,
     "errors": 200,
     "scratch": 75,
-    "settings": 1718,
+    "settings": 1721,
     "ports": 1070,
     "rules": 4691,
     "report": 4156,
@@ -48,8 +48,8 @@ BUDGETS = {
     "sitemap": 5038,
     "engine": 3684,
     "workers": 1450,
-    "app": 6250,
-    "cli": 5948,
+    "app": 6253,
+    "cli": 5955,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

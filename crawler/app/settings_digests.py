@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from crawler.app.features import FEATURES
 from crawler.fetch.request_headers import has_login
 from crawler.model.run import Terms
@@ -164,4 +166,5 @@ def _render(settings: Settings) -> Sequence[str]:
 
 
 def _digest(deciding: object) -> str:
-    return hashlib.sha256(json.dumps(deciding, sort_keys=True, default=asdict).encode()).hexdigest()[:32]
+    text = json.dumps(deciding, sort_keys=True, default=structs.asdict)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

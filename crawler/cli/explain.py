@@ -5,7 +5,6 @@ Everything is looked up first, in a `UrlStory`, of which the lines of text and t
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -355,7 +354,7 @@ def _as_json(story: UrlStory) -> dict[str, Any]:
     if story.published != story.url:
         facts["published"] = story.published
     if story.rule:
-        facts["rule"] = asdict(story.rule)
+        facts["rule"] = structs.asdict(story.rule)
     if story.recipe:
         facts["recipe"] = story.recipe
     if story.external:

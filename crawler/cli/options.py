@@ -4,6 +4,7 @@ Click only collects the arguments; `settings.load` parses and checks them, and w
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import click
@@ -135,10 +136,11 @@ def settings_options(
     """
 
     def decorate(command: F) -> F:
-        for key in reversed(list(keys())):
+        for key, shared in reversed(_options()):
             wanted = key.section in sections and key.name not in but and (only is None or key.name in only)
-            if key.option.flag and (wanted or key.name == "log-format"):
-                command = _option(key)(command)
+            if wanted or key.name == "log-format":
+                # As the decorator of `click.option` does, which would make one for each command.
+                command.__dict__.setdefault("__click_params__", []).append(shared)
         return click.option(
             "--config",
             "config",
@@ -178,10 +180,16 @@ def format_option(command: F) -> F:
     )(command)
 
 
-def _option(key: Setting) -> Callable[[F], F]:
+@cache
+def _options() -> list[tuple[Setting, click.Option]]:
+    """The settings that have a flag, in the order of the reference."""
+    return [(key, _option(key)) for key in keys() if key.option.flag]
+
+
+def _option(key: Setting) -> click.Option:
     kind, is_switch = key.option.kind, isinstance(key.default, bool)
     names = [f"--{key.name}/--no-{key.name}" if is_switch else f"--{key.name}"]
-    more: dict[str, Any] = {"cls": SettingOption, "section": key.section, "help": _help(key), "default": None}
+    more: dict[str, Any] = {"section": key.section, "help": _help(key), "default": None}
     if key.option.short:
         names.insert(0, key.option.short)
     if is_switch:
@@ -190,7 +198,7 @@ def _option(key: Setting) -> Callable[[F], F]:
         more |= {"metavar": kind.metavar, "multiple": kind.many, "nargs": kind.words}
     if kind.choices:
         more["shell_complete"] = lambda *words: [one for one in kind.choices if one.startswith(words[-1])]
-    return click.option(*names, key.field, **more)
+    return SettingOption([*names, key.field], **more)
 
 
 def _help(key: Setting) -> str:

@@ -10,7 +10,6 @@ The first digits are those of the wording, the content without the text of links
 from one on which only a menu or a list of other pages did. Pure.
 """
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
@@ -42,9 +41,9 @@ MEDIA: Final = "img,video,audio,source,embed,input[type=image]"
 DIGITS: Final = 16  # hex digits of a fingerprint
 MOST_BLOCKS: Final = 2_000
 MOST_PIECES: Final = 1_000
-_NUMBERS: Final = re.compile(rb"[0-9%b]+" % MARK)  # a year may be that of the URL, or not
-_WORDS: Final = re.compile(rb"[A-Za-z\x80-\xff]{3}")
-_ONLY_ECHO: Final = re.compile(rb"\x00 *%b[ %b]*+(?=\x00|\Z)" % (MARK, MARK))  # a piece
+_NUMBERS: Final = late(rb"[0-9%b]+" % MARK)  # a year may be that of the URL, or not
+_WORDS: Final = late(rb"[A-Za-z\x80-\xff]{3}")
+_ONLY_ECHO: Final = late(rb"\x00 *%b[ %b]*+(?=\x00|\Z)" % (MARK, MARK))  # a piece
 MOST_MEDIA: Final = 1_000
 _FRAMES: Final = frozenset({"iframe", "object"})
 ROLE_MAIN: Final = "[role=main]"
@@ -59,7 +58,7 @@ _SEPARATOR: Final = volatile_text.NODE.decode()
 _BLANKS: Final = (b"\t", b"\x0b", b"\x0c", b"\r", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
 # They mark the column by which a list is sorted.
 _ARROWS: Final = late("[\u2190-\u21ff\u25a0-\u25ff\u2b00-\u2bff]")
-_DOUBLE: Final = re.compile(rb"  +")
+_DOUBLE: Final = late(rb"  +")
 _WIDE_BLANKS: Final = tuple(
     (lead, late(lead + rest))
     for lead, rest in (

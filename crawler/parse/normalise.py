@@ -39,7 +39,7 @@ _ROOTED: Final = ("/", "http://", "https://")
 _PAGES_OWN: Final = late(r"[?#\x00-\x20]|[^/?#]*[\t\n\r]|https?:(?!//)|$", re.IGNORECASE)
 
 # Escapes, and characters that RFC 3986 (and so sitemaps.org) escapes and the URL Standard does not.
-_RESPELLED = re.compile(r"%[0-9A-Fa-f]{2}|[%|^\\`{}[\]]")
+_RESPELLED = late(r"%[0-9A-Fa-f]{2}|[%|^\\`{}[\]]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 TRACKING = frozenset({

@@ -5,7 +5,6 @@ and cubic in misnested formatting elements. A page below all of these limits, as
 worst; any other is parsed in the sandbox. Pure.
 """
 
-import re
 from typing import Final
 
 from crawler.parse.late import late
@@ -26,7 +25,7 @@ PLAIN_SPREAD: Final = 1_500  # may be so many: each element is also looked at fo
 
 # Only with attributes: of those without, the standard keeps three (13.2.4.3). The first letters fail fast on
 # other tags.
-_FORMATTED: Final = re.compile(
+_FORMATTED: Final = late(
     rb"<(?:[bisuBISU]|(?=[bcefnstBCEFNST])(?i:big|code|em|font|nobr|small|strike|strong|tt))[\t\n\x0c\r /]"
 )
 # Elements whose attributes are compared with those of others: formatting elements (13.2.4.3), html and body
@@ -36,7 +35,7 @@ _ATTRIBUTES: Final = (
     rb"(?:[\t\n\x0c\r /]++[A-Za-z_:@*-][\w:.@*-]*+"
     rb"(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\t\n\x0c\r \"'<>=`]++))?+)*+[\t\n\x0c\r /]*+"
 )
-_COMPARED: Final = re.compile(
+_COMPARED: Final = late(
     rb"<(?:[bisuBISU]|(?=[bcefhnstBCEFHNST])(?i:big|body|code|em|font|html|nobr|small|strike|strong|tt))"
     rb"(?=[\t\n\x0c\r /])(" + _ATTRIBUTES + rb">)?"
 )
@@ -44,7 +43,7 @@ _PLAIN_OPENING: Final = late(rb"<[A-Za-z][A-Za-z0-9-]*+" + _ATTRIBUTES)  # up to
 _QUOTED: Final = late(rb"\"[^\"]*+\"|'[^']*+'")
 _BETWEEN: Final = b"\t\n\x0c\r /\"'"  # where an attribute may begin
 # A quoted value in which a tag seems to begin or to end. Without any, each tag ends at the next `>`.
-_TAG_IN_VALUE: Final = re.compile(rb"=[\t\n\x0c\r ]*+(?:\"[^\"<>]*+|'[^'<>]*+)[<>]")
+_TAG_IN_VALUE: Final = late(rb"=[\t\n\x0c\r ]*+(?:\"[^\"<>]*+|'[^'<>]*+)[<>]")
 
 
 def is_risky(body: bytes) -> bool:

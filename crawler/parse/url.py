@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final, NewType
 import ada_url
 from msgspec import Meta
 
+from crawler.parse.late import late
+
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
@@ -31,12 +33,12 @@ LONGEST_CACHED_LINK: Final = 500
 # Links and folders that are already in normal form: no escapes, no dot segments, no `;`.
 _NAME = r"[A-Za-z0-9_~!$&'()*+,=@-][A-Za-z0-9._~!$&'()*+,=@-]*"
 _PATH = rf"(?:{_NAME}/)*(?:{_NAME})?"
-_PLAIN_PATH = re.compile(rf"(?:\.\./)*/?{_NAME}(?:/{_NAME})*")
+_PLAIN_PATH = late(rf"(?:\.\./)*/?{_NAME}(?:/{_NAME})*")
 PLAIN_LINK = re.compile(rf"(https?://[a-z0-9.:-]+(?=/))?((?:\.\./)*)(/?{_PATH})")
 # Among links that are joined by line breaks, those that are a path.
 PATH_LINES = re.compile(rf"^(?!$)/?(?:{_NAME}/)*+(?:{_NAME})?$", re.MULTILINE)
 _PLAIN_URL = re.compile(rf"(https?://[a-z0-9.:-]{{1,260}})/{_PATH}")
-_PLAIN_LINES = re.compile(rf"^(https?://[a-z0-9.:-]{{1,260}})/{_PATH}$", re.MULTILINE)
+_PLAIN_LINES = late(rf"^(https?://[a-z0-9.:-]{{1,260}})/{_PATH}$", re.MULTILINE)
 PLAIN_FOLDER = re.compile(rf"https?://[a-z0-9.:-]+/(?:{_NAME}/)*")
 
 

@@ -29,7 +29,7 @@ _YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d
 _LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
 _NUMBER: Final = late(r"-?\d+")
 _ENDING: Final = late(r"(?:(?<=.)\.[a-z]{1,5})?/?$", re.IGNORECASE)  # of the name of a page
-_WORD: Final = re.compile(r"[^\W\d_]+")
+_WORD: Final = late(r"[^\W\d_]+")
 MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
 DOUBTFUL_DAYS: Final = 3  # the same of a calendar, of which a few are asked at the end

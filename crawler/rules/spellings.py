@@ -4,7 +4,6 @@ Addresses that fold together only suggest one page: the pages must also be the s
 same bytes. Equal pages at unrelated addresses are all listed. Pure.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -24,8 +23,8 @@ _SCRIPT: Final = late(rf"(?:index|default)\.{_PAGES}")  # before the path that i
 _EXTENSION: Final = late(rf"(?<=.)\.{_PAGES}$")
 _INFO: Final = late(rf"(.*?[^/]\.{_PAGES})/.")  # a page, and more of the path behind it
 _PATH_PARAMETER: Final = late(r";[^/]*")
-_SESSION: Final = re.compile(r"(?:\(?s|sid|sess|session|session_?id)?[-_=(]*([0-9a-z]+(?:-[0-9a-z]+)*)\)*")
-_TURNS: Final = re.compile(r"(?<=[0-9])(?=[a-z])|(?<=[a-z])(?=[0-9])")
+_SESSION: Final = late(r"(?:\(?s|sid|sess|session|session_?id)?[-_=(]*([0-9a-z]+(?:-[0-9a-z]+)*)\)*")
+_TURNS: Final = late(r"(?<=[0-9])(?=[a-z])|(?<=[a-z])(?=[0-9])")
 MOST_PARAMETERS: Final = 8  # of which one may be ignored
 SHORTEST_SESSION: Final = 6  # characters
 TURNS: Final = 3  # from letters to digits or back, in a session id that is no number; 2 in a long one

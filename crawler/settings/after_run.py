@@ -18,7 +18,7 @@ from crawler.settings.values import (
 )
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Submit(Section):
     """Submission of changed pages to search engines, by IndexNow."""
 
@@ -43,7 +43,7 @@ class Submit(Section):
     )
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class External(Section):
     """Links to other sites."""
 
@@ -62,7 +62,7 @@ class External(Section):
     max_external_time: float = option(1_800.0, "longest time for checking links to other sites", DURATION)
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Report(Section):
     """Reports, metrics and messages about a run."""
 

@@ -39,20 +39,29 @@ def option(
     return dataclasses.field(default=default, metadata={"option": Option(text, kind, short, flag, secret)})
 
 
-# What a section has from `Section`: to write these methods for each takes 5 % of a start of the program.
+# What a section has from `Section`: to write these methods for each takes 7 % of a start of the program.
 SHARED: Final[Mapping[str, bool]] = {"init": False, "repr": False, "eq": False, "match_args": False}
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Section:
-    """The base of all sections. Values of other types are refused; a path is a text, a list is a tuple."""
+    """The base of all sections, which are frozen. Values of other types are refused; a path is a text, a list
+    is a tuple.
+    """
 
     def __init__(self, **values: Any) -> None:
+        given = vars(self)
         for item in dataclasses.fields(self):
-            object.__setattr__(self, item.name, values.pop(item.name, item.default))
+            given[item.name] = values.pop(item.name, item.default)
         if values:
             raise TypeError(f"{type(self).__name__} has no field {', '.join(values)}")
         self._check()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)

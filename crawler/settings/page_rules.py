@@ -4,8 +4,9 @@ Declares its keys. Which rule applies to a URL is decided in `rules.page_rules`.
 """
 
 import json
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from crawler.settings.tables import Keys, Tables, given_keys
 from crawler.settings.values import ABSENT, CHOICE, NUMBER, PATTERN, SWITCH, Kind
@@ -14,8 +15,7 @@ CHANGEFREQ: Final = CHOICE("always", "hourly", "daily", "weekly", "monthly", "ye
 PRIORITY: Final = NUMBER(0, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class PageRule:
+class PageRule(Struct, frozen=True):
     """A rule. Its fields are the keys of `[[rule]]`."""
 
     match: str  # a pattern, as in --include

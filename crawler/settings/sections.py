@@ -50,7 +50,7 @@ USER_AGENT = "sitemap-crawler"
 RULES = ("noindex", "canonical", "x-robots-tag", "nofollow", "duplicate", "logout")
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Scope(Section):
     """Which URLs belong to the site."""
 
@@ -112,7 +112,7 @@ class Scope(Section):
     )
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Urls(Section):
     """URL normalisation."""
 
@@ -123,7 +123,7 @@ class Urls(Section):
     drop_query: bool = option(False, "remove the query from every URL", SWITCH)
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Pace(Section):
     """Politeness and concurrency."""
 
@@ -146,7 +146,7 @@ class Pace(Section):
     )
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Http(Section):
     """HTTP requests."""
 
@@ -195,7 +195,7 @@ class Http(Section):
     )
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Verdicts(Section):
     """Which pages are listed."""
 
@@ -206,7 +206,7 @@ class Verdicts(Section):
     bots: tuple[str, ...] = option(("googlebot",), "crawlers whose noindex counts", LIST(TEXT, ","))
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Render(Section):
     """Pages whose content is made by scripts."""
 
@@ -221,7 +221,7 @@ class Render(Section):
     )
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Dates(Section):
     """The dates and other attributes of an entry."""
 
@@ -253,7 +253,7 @@ class Dates(Section):
     )
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Rules(Section):
     """What applies to pages whose URL matches a pattern."""
 
@@ -262,7 +262,7 @@ class Rules(Section):
     )
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Split(Section):
     """How the sitemap is split."""
 
@@ -274,7 +274,7 @@ class Split(Section):
     )
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Output(Section):
     """The sitemap files."""
 
@@ -328,7 +328,7 @@ class Output(Section):
         return "xml" if self.format == HTML else self.format
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Guard(Section):
     """Conditions for replacing the published sitemap."""
 
@@ -375,7 +375,7 @@ class Guard(Section):
     )
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class State(Section):
     """The state between runs."""
 
@@ -396,7 +396,7 @@ class State(Section):
     site: tuple[str, ...] = ()  # no setting: words that name this [[site]], and so its state, to a command
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Log(Section):
     """The log."""
 
@@ -405,7 +405,7 @@ class Log(Section):
     verbose: bool = option(False, "log every page", SWITCH, "-v")
 
 
-@dataclass(frozen=True, **SHARED)
+@dataclass(**SHARED)
 class Settings(Section):
     """All settings: loaded by `load.resolve`, or made by a library user and parsed by `load.checked`."""
 

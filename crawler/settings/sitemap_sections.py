@@ -4,9 +4,9 @@ Declares its keys. Which section a URL is in is decided in `rules.sitemap_sectio
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from crawler.parse.late import late
@@ -18,8 +18,7 @@ MOST: Final = 100
 _NAME: Final = late(rf"[a-z](?:[a-z0-9-]{{0,{LONGEST - 2}}}[a-z0-9])?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class SitemapSection:
+class SitemapSection(Struct, frozen=True):
     """A section. Its fields are the keys of `[[section]]`."""
 
     name: str

@@ -5,10 +5,10 @@ What the keys mean is declared with each kind of table: `page_rules`, `sitemap_s
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, fields
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import asdict, fields
 
 from crawler.settings.values import InvalidValue, Kind
 
@@ -16,16 +16,11 @@ Keys = Mapping[str, tuple[Kind[Any], object, str]]
 """By key: how it is read, an example, and its help."""
 
 
-class Table(Protocol):
-    """One table: a dataclass whose fields are the keys; those without a default are needed."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+T = TypeVar("T", bound=Struct)
+"""One table: its fields are the keys; those without a default are needed."""
 
 
-T = TypeVar("T", bound=Table)
-
-
-def given_keys(table: Table) -> dict[str, Any]:
+def given_keys(table: Struct) -> dict[str, Any]:
     """The keys of a table that are not the default."""
     values = {item.name: (getattr(table, item.name), item.default) for item in fields(table)}
     return {name: value for name, (value, default) in values.items() if value != default}
@@ -77,6 +72,6 @@ class Tables(Struct, Generic[T], frozen=True):
         return json.dumps([given_keys(table) for table in given]) if given else ""
 
 
-def _needed(table: type[Table]) -> set[str]:
+def _needed(table: type[Struct]) -> set[str]:
     """The keys that have no default."""
-    return {item.name for item in fields(table) if item.default is MISSING}
+    return {item.name for item in fields(table) if item.default is NODEFAULT}

@@ -3,10 +3,10 @@
 import gzip
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from crawler.app.job import open_job
 from crawler.cli.demo.site import Site

@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from crawler import scratch
 from crawler.errors import ConfigError, OutputError, PublishRefused
