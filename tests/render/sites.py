@@ -12,7 +12,6 @@ APPS = ("react", "vue", "svelte")
 SECTIONS = ("tea", "coffee", "cocoa", "juice")
 ITEMS = 15  # in each section
 TYPES = {"html": "text/html; charset=utf-8", "js": "text/javascript", "css": "text/css"}
-PAGES = 1 + len(SECTIONS) * (1 + ITEMS)
 
 
 @cache

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import program
-from tests.render.sites import PAGES, paths, spa
+from tests.render.sites import paths, spa
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("browser")]
 
@@ -41,8 +41,8 @@ def listed(folder: Path) -> list[str]:
 
 
 FIELDS = "url,outcome,title,rendered,links_before,links_after,script_requests,script_bytes"
-SOME = ("--include", "/", "--include", "/tea", "--include", "/tea/1*")
-OF_SOME = {path for path in paths() if path in {"/", "/tea"} or path.startswith("/tea/1")}
+SOME = ("--include", "/", "--include", "/tea", "--include", "/tea/*5")
+OF_SOME = {"/", "/tea", "/tea/5", "/tea/15"}
 
 
 @pytest.mark.parametrize("app", ["react", "vue"])  # the next test crawls the third
@@ -53,9 +53,9 @@ def test_every_page_of_an_application_is_listed(app: str, tmp_path: Path) -> Non
         done = crawl(origin, tmp_path, *SOME)
         assert done.returncode == 0, done.stderr
         assert listed(tmp_path) == sorted(origin + path for path in OF_SOME)
-    assert (PAGES, len(OF_SOME)) == (65, 9)
+    assert OF_SOME < set(paths())
     assert site.requests("/assets/index.js") == 1, "a script is requested once"
-    assert site.requests("/api/tea/1.json") == 1
+    assert site.requests("/api/tea/5.json") == 1
 
 
 def listing(folder: Path) -> str:

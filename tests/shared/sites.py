@@ -22,7 +22,7 @@ def put(here: Origin, there: Origin) -> None:
             dated = http(page("/", text=f"page {path}"), Last_Modified="Sat, 01 Nov 2025 00:00:00 GMT")
             here.put(path, dated)
     for number in range(320):
-        more = [f"/shop?n={number + 1}", f"/shop?n={number + 2}"]
+        more = (f"/shop?n={number + n}" for n in range(1, 13))
         here.put(f"/shop?n={number}", http(page(*more, text=f"item {number % 7}")))
     here.put("/gone", http("", "404 Not Found"))
     here.put("/moved", moved("/1"))

@@ -368,7 +368,7 @@ def test_a_decompression_bomb_is_not_read_completely() -> None:
     bomb = b"".join(
         [
             packer.compress(f"<urlset {NS}>".encode()),
-            *(packer.compress(b" " * 1_000_000) for _ in range(300)),
+            *(packer.compress(b" " * 1_000_000) for _ in range(60)),
             packer.flush(),
         ]
     )
