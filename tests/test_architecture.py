@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4128,
     "frontier": 8986,
     "sitemap": 5038,
-    "engine": 3684,
+    "engine": 3690,
     "workers": 1450,
     "app": 6253,
     "cli": 5955,

@@ -4,7 +4,7 @@ The engine runs it at the end of a complete crawl, after the other rules: of pag
 unrelated addresses, only the site itself shows that they are one.
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -23,7 +23,7 @@ MOST_BASES = 4  # pages without a part that a page is compared with
 
 async def unlist(pages: Record, answers: SiteAnswers, starts: Sequence[Url], random: RandomPages) -> None:
     """Lists once each page of which the site ignores a part of the address."""
-    found = await pages.read(reads.RepeatedPages())
+    found = _alike(await pages.read(reads.RepeatedPages()))
     by_url = {page.url: page for page in found}
     pairs = [*_pairs(found, by_url)]
     same = [pair async for pair in _naming(pairs, by_url, answers.fresh(PROBES // 2))]
@@ -33,6 +33,12 @@ async def unlist(pages: Record, answers: SiteAnswers, starts: Sequence[Url], ran
     done = {pair.url for pair in same}
     same += [pair async for pair in random.same([page for page in found if page.url not in done])]
     await list_once(pages, same, starts)
+
+
+def _alike(pages: Sequence[RepeatedPage]) -> Sequence[RepeatedPage]:
+    """Those that share a title or a content with another one: no others may be the same, and most do not."""
+    times = Counter(mark for page in pages for mark in {page.title, *page.contents})
+    return [page for page in pages if any(times[mark] > 1 for mark in (page.title, *page.contents))]
 
 
 def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> Iterator[Pair]:
