@@ -15,7 +15,9 @@ from crawler.app import job, state
 from crawler.fetch.politeness import Politeness
 from crawler.frontier.postgres import heartbeat
 from crawler.frontier.postgres.database import PostgresDatabase
+from crawler.rules import traps
 
+traps.MOST_DRY = 20  # a trap is closed, but soon: each of its pages costs milliseconds
 PostgresDatabase.life = {life}
 state.AWAY = job.AWAY = 4 * {life}
 heartbeat.HEARTBEAT = {life} / 8
