@@ -20,6 +20,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     finally:
         if began_here:  # else the handlers stay until the process ends
             received.end()
+    gc.freeze()  # what is left ends with the process
     sys.exit(code)
 
 

@@ -35,7 +35,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4332,
+    "parse": 4335,
     "model": 2044,
     "errors": 200,
     "scratch": 75,

@@ -25,6 +25,7 @@ HTTP_ORIGIN: Final = r"https?://(?:\[[0-9a-f:.]++\]|[!\"$-.0-9;<=>A-Z^-~]++)(?::
 HTTP_URL: Final = HTTP_ORIGIN + "(?:[/?][!-~]*)?"
 ReceivedUrl = Annotated[Url, Meta(pattern=rf"\A{HTTP_URL}\Z")]
 """A `Url` as another process may send it: msgspec refuses what the other packages could not rely on."""
+EARLIEST_PATH: Final = len("https://")  # where a path may begin: `http://` is followed by a host
 # Characters of a link, and of its URL, that is cached: long ones would take gigabytes.
 LONGEST_URL: Final = 8_192  # characters of a URL that is fetched (RFC 9110 4.1: all should support 8,000)
 LONGEST_CACHED_LINK: Final = 500
@@ -75,17 +76,19 @@ def join(base: str | None, text: str) -> str | None:
 
 def origin(url: str) -> str:
     """Scheme, host and explicit port: `https://example.com:8443`. The unit of robots.txt and politeness."""
-    return url[: path_start(url)]
+    start = url.find("/", EARLIEST_PATH)
+    return url if start < 0 else url[:start]
 
 
 def target(url: str) -> str:
     """Path and query, as in a request line."""
-    return url[path_start(url) :]
+    start = url.find("/", EARLIEST_PATH)
+    return "" if start < 0 else url[start:]
 
 
 def path_start(url: str) -> int:
     """Where the path of a URL begins: the length of its origin."""
-    start = url.find("/", url.index("//") + 2)
+    start = url.find("/", EARLIEST_PATH)
     return len(url) if start < 0 else start
 
 
