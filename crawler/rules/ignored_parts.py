@@ -231,13 +231,28 @@ def by_kind(pairs: Iterable[Pair]) -> Mapping[PartKind, Sequence[Pair]]:
     return found
 
 
-def by_parameters(pairs: Iterable[Pair]) -> Sequence[Sequence[Pair]]:
-    """The pairs by the parameters that they have, if these differ: some mean something in a list only."""
-    found: dict[tuple[str, ...], list[Pair]] = {}
-    for one in pairs:
-        names = (sorted(name for name, _ in parameters(url)) for url in (one.url, one.base))
-        found.setdefault(tuple(map(" ".join, names)), []).append(one)
-    return sorted(found.values(), key=len, reverse=True) if len(found) > 1 else ()
+def narrower(pairs: Collection[Pair]) -> Iterator[Sequence[Pair]]:
+    """The pairs of one kind, of which only some are ignored, by the parameters that they have, or else by
+    their parts but for numbers: some mean something in a list only, or `new` does and `msg17` does not.
+    """
+    for key in (_parameters, _part):
+        found: dict[object, list[Pair]] = {}
+        for one in pairs:
+            found.setdefault(key(one), []).append(one)
+        if len(found) > 1:
+            yield from sorted(
+                (some for some in found.values() if len(some) >= EXAMPLES), key=len, reverse=True
+            )
+            return
+
+
+def _parameters(pair: Pair) -> tuple[Sequence[str], Sequence[str]]:
+    one, other = (sorted(name for name, _ in parameters(url)) for url in (pair.url, pair.base))
+    return tuple(one), tuple(other)
+
+
+def _part(pair: Pair) -> str:
+    return with_large_numbers(pair.part)
 
 
 def examples(pairs: Sequence[Pair]) -> Sequence[Pair]:

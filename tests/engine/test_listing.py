@@ -332,6 +332,24 @@ async def test_parameters_that_mean_something_elsewhere_are_ignored(tmp_path: Pa
     assert sorted(result.listed) == sorted(["/", "/?at=list&by=name", "/?at=list&by=price", *names])
 
 
+async def test_histories_that_go_on_are_listed_once_each(tmp_path: Path) -> None:
+    """All under one script, and alike but for the name of their page, which is a part of their address."""
+    names = [f"fox{number}" for number in range(20)]
+
+    def wiki(_: str, query: dict[str, str]) -> CannedResponse:
+        page = query.get("page", "")
+        if page not in names:
+            return Site.answer(404, b"")
+        if "from" not in query:
+            return html(f"{page} {words(int(page[3:]))}", f"/w?page={page}&from=0")
+        return html(f"History of {page}: no changes.", f"/w?page={page}&from={int(query['from']) + 50}")
+
+    with served({"/": start(*(f"/w?page={name}" for name in names)), "/w": wiki}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    histories = [f"/w?page={name}&from=0" for name in names]
+    assert sorted(result.listed) == sorted(["/", *(f"/w?page={name}" for name in names), *histories])
+
+
 @pytest.mark.parametrize(
     "form", ["/tale{}/{}", "/tale{}/{}/", "/tales/{}/{}.html", "/tale{}-{}.html", "/tale{}?as={}"]
 )
@@ -441,21 +459,24 @@ async def test_pages_beside_others_by_chance_are_all_listed(tmp_path: Path, show
     assert [url for url in shelves if url not in result.listed] == []
 
 
+@pytest.mark.parametrize("form", ["/tale{}?", "/tales?of=tale{}&"])
 @pytest.mark.parametrize("says", ["welcome, friend of {}", "{} costs {price}", "{} was never made"])
-async def test_pages_that_only_name_a_value_are_no_pages(tmp_path: Path, says: str) -> None:
+async def test_pages_that_only_name_a_value_are_no_pages(tmp_path: Path, says: str, form: str) -> None:
     """One is posted for each page. If only known values are named so, and others otherwise, they are pages."""
-    names = [f"/tale{number}" for number in range(12)]
-    known = [f"{name}?about=nora{at}" for at, name in enumerate(names)]
+    names = [form.format(number)[:-1] for number in range(12)]
+    known = [f"{form.format(number)}about=nora{number}" for number in range(12)]
 
     def tale(path: str, query: dict[str, str]) -> CannedResponse:
-        about = query.get("about")
-        is_known = f"{path}?about={about}" in known or "was" not in says
-        price = random.Random(f"{path}{about}").random()
+        about, which = query.get("about"), query.get("of", path)
+        number = int(which[which.index("tale") + 4 :])
+        is_known = about == f"nora{number}" or "was" not in says
+        price = random.Random(f"{number}{about}").random()
         named = (says if is_known else "nothing about {}").format(about, price=price) if about else ""
-        text = f"<title>Tale</title><p>{words(int(path[5:]))}<p>{named}</p><a href=/>x</a>"
+        text = f"<title>tale{number}</title><p>{words(number)}<p>{named}</p><a href=/>x</a>"
         return Site.answer(200, text.encode())
 
-    with served({"/": start(*names, *known), **dict.fromkeys(names, tale)}) as (_, origin):
+    paths = {name.partition("?")[0] for name in names}
+    with served({"/": start(*names, *known), **dict.fromkeys(paths, tale)}) as (_, origin):
         result = await crawl(origin, tmp_path)
     are_pages = "friend" not in says
     assert sorted(result.listed) == sorted(["/", *names, *(known if are_pages else ())])

@@ -59,6 +59,11 @@ class SiteAnswers:
         """The content of what was shown `to` a URL, without what names a value of its query."""
         return self._besides[url]
 
+    async def has_beside(self, page: Url, url: Url) -> bool:
+        """Whether another page shows that, without what names a value of the query of the URL."""
+        reply = await self._ask(page)
+        return reply is not None and _beside(self._judge, url, reply) == self._besides[url]
+
     def like(self, facts: Facts | None) -> "SiteAnswers":
         """The answers to be compared with a page: in the browser if it was rendered.
 

@@ -5,7 +5,7 @@ unrelated addresses, only the site itself shows that they are one.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from crawler.engine.finish.answers import PROBES, SiteAnswers
@@ -43,7 +43,7 @@ def _alike(pages: Sequence[RepeatedPage]) -> Sequence[RepeatedPage]:
 
 def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> Iterator[Pair]:
     """Pages that may be the same: with the same content, or with an echo of their address in it."""
-    firsts, alike = _firsts(pages), defaultdict[tuple[str | None, str], list[Url]](list)
+    closest, alike = _closest(pages), defaultdict[tuple[str | None, str], list[Url]](list)
     for page in pages:
         for shape in ignored_parts.without_a_folder(page.url):
             alike[page.title, shape].append(page.url)
@@ -52,8 +52,7 @@ def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
         shorter = [known[Url(base)] for base in ignored_parts.without_a_part(page.url) if base in known]
         bases = [base.url for base in shorter if base.is_like(page)][:1]
         if not bases:
-            first = min((firsts[page.origin, content] for content in page.contents), key=_rank)
-            bases = [first] if first != page.url else []
+            bases = sorted(closest[page.url])
         if not bases or is_echoless:
             # What repeats its address may have been left out of one of them only.
             titled = [base.url for base in shorter if base.title == page.title]
@@ -65,12 +64,20 @@ def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
             yield from ignored_parts.pairs(page.url, base)
 
 
-def _firsts(pages: Iterable[RepeatedPage]) -> Mapping[tuple[str, str], Url]:
-    """By origin and content: the page with the shortest address."""
-    found = dict[tuple[str, str], Url]()
+def _closest(pages: Iterable[RepeatedPage]) -> Mapping[Url, Collection[Url]]:
+    """Of the others with the content of each page: the shortest, unless the page has more than it in its
+    address only, the shortest of those that differ in one part.
+    """
+    groups, found = defaultdict[tuple[str, str], list[Url]](list), defaultdict[Url, set[Url]](set)
     for page in sorted(pages, key=lambda page: _rank(page.url)):
         for content in page.contents:
-            found.setdefault((page.origin, content), page.url)
+            groups[page.origin, content].append(page.url)
+    for first, *others in groups.values():
+        firsts = dict.fromkeys(ignored_parts.with_one_part_open(first), first) if others else {}
+        for url in others:
+            near = {firsts.setdefault(shape, url) for shape in ignored_parts.with_one_part_open(url)} - {url}
+            has_more = not any(pair.is_replaced for pair in ignored_parts.pairs(url, first))
+            found[url].add(first if has_more else min(near, key=_rank, default=first))
     return found
 
 
@@ -100,7 +107,9 @@ async def _only_names(pair: Pair, known: Mapping[Url, RepeatedPage], answers: Si
     if question is None or known[pair.url].content not in await answers.to(question):
         return False
     said = {base} if not base.startswith(BYTES) else (await answers.read(pair.base, [pair.base]))[0]
-    return answers.beside(question) in said
+    if answers.beside(question) in said:
+        return True
+    return "?" in pair.base and await answers.has_beside(pair.base, question)
 
 
 async def _same(
@@ -114,8 +123,8 @@ async def _same(
         ignored = [pair for pair in asked if await _is_ignored(pair, known[pair.url].contents, answers)]
         is_ignored = 4 * len(ignored) >= 3 * len(asked)
         if not is_ignored:
-            alike = (pair for pair in left if known[pair.url].is_like(known[pair.base]))
-            todo.extend(ignored_parts.by_parameters(pair for pair in alike if pair not in asked))
+            alike = [pair for pair in left if known[pair.url].is_like(known[pair.base])]
+            todo.extend(ignored_parts.narrower([pair for pair in alike if pair not in asked]))
         bases = defaultdict[Url, list[Pair]](list)
         for pair in left if is_ignored else ignored:
             bases[pair.base].append(pair)
