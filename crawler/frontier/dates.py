@@ -48,7 +48,7 @@ SELECT h.origin, count(u.header), count(*) FILTER (WHERE u.fresh),
     count(*) FILTER (WHERE {_WORDING} <> {_PUBLISHED_WORDING} AND {_RESTATED}),
     count(*) FILTER (WHERE {_KIND} IN ('{LastChange.LEARNED}', '{LastChange.NOISE}')),
     count(*) FILTER (WHERE u.visited = :run AND {_KIND} = '{LastChange.AGAIN}'),
-    count(*) FILTER (WHERE u.visited = :run AND {_KIND} = '{LastChange.NEW}'),
+    count(*) FILTER (WHERE u.visited = :run AND {_KIND} IN ('{LastChange.FIRST}', '{LastChange.NEW}')),
     coalesce(min(CASE WHEN u.visited = :run THEN u.settled END), 0)
 FROM known AS u JOIN host AS h ON h.id = u.host WHERE {_LISTED} GROUP BY h.origin ORDER BY h.origin
 """
@@ -95,7 +95,9 @@ BUILDS_STATED: Final = _builds("stated")
 BLOCKS: Final = f"""
 SELECT h.origin, substr(u.watched, 2, {HEAD - 1}), count(*) FROM known AS u JOIN host AS h ON h.id = u.host
 WHERE {_LISTED} AND u.version <> u.published_content
-AND {_KIND} IN ('{LastChange.NEW}', '{LastChange.REPEATED}', '{LastChange.AGAIN}')
+AND {_KIND} IN (
+    '{LastChange.FIRST}', '{LastChange.NEW}', '{LastChange.REPEATED}', '{LastChange.AGAIN}'
+)
 GROUP BY h.origin, substr(u.watched, 2, {HEAD - 1}) HAVING count(*) >= :least ORDER BY h.origin, 2
 """
 
@@ -220,6 +222,7 @@ def _distrusted(doubts: Doubts) -> Mapping[str, Distrust]:
             noisy=origin in doubts.noisy,
             unseen=origin in doubts.unseen,
             blocks=frozenset(new for name, new in doubts.blocks if name == origin),
+            everywhere=origin in doubts.everywhere,
             restless=next(((first, last) for name, first, last in doubts.restless if name == origin), None),
         )
         for origin in origins

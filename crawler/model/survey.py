@@ -92,6 +92,7 @@ class Doubts(Struct, frozen=True):
     blocks: tuple[tuple[str, str], ...] = ()  # origin, and digest of what was new on many pages at once
     # Origins whose pages change again and again in the same places; the first and last doubtful date.
     restless: tuple[tuple[str, int, int], ...] = ()
+    everywhere: tuple[str, ...] = ()  # of these, where most pages do
 
 
 class SitemapCounts(Struct, frozen=True):

@@ -115,14 +115,19 @@ def blocks_at_once(evidence: Evidence, found: Iterable[NewBlock]) -> list[NewBlo
     return [block for block in found if block.pages >= least]
 
 
-def restless(before: Restless | None, evidence: Evidence) -> Restless:
-    """What is known of changes in place, with those of this run."""
-    now = (evidence.since, evidence.again, evidence.anew)
+def restless(before: Restless | None, evidence: Evidence, blocks: int = 0) -> Restless:
+    """What is known of changes in place, with those of this run but for those of blocks."""
+    now = (evidence.since, max(0, evidence.again - blocks), evidence.anew)
     known = Restless((*(before.runs if before else ()), now)[-MOST_RUNS:])
     if not is_restless(known):
         return known
     if before and before.last:
-        return replace(known, first=before.first, last=before.last)
+        # It may turn out a little later to be on most pages: also on those where nothing came again before.
+        is_news = is_everywhere(known, evidence) and not is_everywhere(before, evidence)
+        is_early = before.last >= known.runs[0][0]
+        return replace(
+            known, first=before.first, last=evidence.since if is_news and is_early else before.last
+        )
     return replace(known, first=known.runs[0][0], last=evidence.since)
 
 
@@ -132,6 +137,11 @@ def is_restless(known: Restless) -> bool:
     """
     again, anew = (sum(run[at] for run in known.runs) for at in (1, 2))
     return again >= LEAST_COMPARED and again > anew
+
+
+def is_everywhere(known: Restless, evidence: Evidence) -> bool:
+    """Whether what changes again and again is on most pages: as often as that once in the last runs."""
+    return 0 < evidence.known <= sum(again for _, again, _ in known.runs)
 
 
 def unusable_changes(evidence: Evidence, blocks: int = 0, *, is_read_anew: bool = False) -> str | None:

@@ -33,6 +33,7 @@ class LastChange(StrEnum):
     """What is known of the last change of a page."""
 
     UNKNOWN = "="  # nothing, or the page did not change
+    FIRST = "?"  # it changed, and nothing had changed in its place since it is watched
     NEW = "+"  # it changed in places where it had not changed in the run before
     REPEATED = "~"  # it changed where it had changed in the run before, or beside new noise
     AGAIN = "^"  # a small part of it changed, where it had changed since it is watched
@@ -40,7 +41,7 @@ class LastChange(StrEnum):
     NOISE = "-"  # only noise changed
 
 
-_STORED: Final = re.compile(r"(?:=\d{7}|[+~^!-][0-9a-f]{7})(?:[0-9a-f]{4}[0-5])+", re.ASCII)
+_STORED: Final = re.compile(r"(?:=\d{7}|[?+~^!-][0-9a-f]{7})(?:[0-9a-f]{4}[0-5])+", re.ASCII)
 # Beside its changes in a row: it has changed before; it is new, or may be.
 _HAS_CHANGED: Final = RUNS + 1
 _NEW: Final = RUNS + 2
@@ -110,15 +111,16 @@ def version(
 
 def _kind(before: Sequence[Piece], now: Sequence[Piece]) -> LastChange:
     """Where a page changed that did."""
+    new = LastChange.NEW if any(old.has_changed for old in before) else LastChange.FIRST
     if len(before) != len(now):
-        return LastChange.NEW
+        return new
     every = groupby(zip(before, now, strict=True), lambda pair: pair[0].digest != pair[1].digest)
     parts = [list(part) for is_changed, part in every if is_changed]
     if all(all(one.changes > 1 for _, one in part) or _learns(part) for part in parts):
         return LastChange.REPEATED
     pairs = list(chain.from_iterable(parts))
     is_again = SMALL_PART * len(pairs) <= len(now) and all(old.has_changed for old, _ in pairs)
-    return LastChange.AGAIN if is_again else LastChange.NEW
+    return LastChange.AGAIN if is_again else new
 
 
 def _learns(pairs: Iterable[tuple[Piece, Piece]]) -> bool:

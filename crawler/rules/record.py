@@ -17,9 +17,11 @@ from crawler.model.outcome import Failed, Kept, Listed, Outcome, Unlisted, code
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.survey import LONG_AGO
 from crawler.parse.extract import BYTES, wording
+from crawler.rules.lastmod import MOST_RUNS
 from crawler.rules.noise import HEAD, LastChange, has_restless
 
 T = TypeVar("T")
+_NOTHING_KNOWN: Final = frozenset({"", LastChange.UNKNOWN, LastChange.FIRST})
 
 PLANNED, HELD, QUEUED, WAITING, LEASED, SETTLED = range(-2, 4)
 """The states of a URL: planned for a partial run, held for a round, queued, waiting until it is due, leased,
@@ -279,6 +281,7 @@ class Distrust(Struct, frozen=True):
     stale: bool = False  # they do not follow changes
     # Its pages change again and again in the same places; what they were dated in that time is doubtful.
     restless: tuple[int, int] | None = None
+    everywhere: bool = False  # most of them do
 
     def is_build(self, at: int) -> bool:
         """Whether the site was built at that time."""
@@ -311,6 +314,8 @@ class Datable(NamedTuple):
     sitemap_date: int | None = None
     dated_stated: int | None = None
     watched: str | None = None
+    visits: int = 0  # that could see a change, and those that saw one
+    changes: int = 0
 
     def date(
         self, sources: Sequence[Source], distrust: Distrust, since: float = 0
@@ -354,7 +359,11 @@ class Datable(NamedTuple):
         """When the content was first seen, by earlier runs or this one."""
         head = (self.watched or "")[:HEAD]
         change, is_block = head[:1], head[1:] in distrust.blocks
-        is_block |= distrust.restless is not None and change in {LastChange.AGAIN, LastChange.REPEATED}
+        if distrust.restless is not None:
+            is_block |= change in {LastChange.AGAIN, LastChange.REPEATED}
+            # Where most pages are restless, another one that changes so often probably is as well.
+            is_often = distrust.everywhere and self.changes * MOST_RUNS >= self.visits
+            is_block |= is_often and change in _NOTHING_KNOWN
         if self._is_same or (is_block and self.published_content == self.dated_content):
             # Content that is unchanged, or has returned, keeps its date; so does that beside a block.
             at = self.dated_lastmod

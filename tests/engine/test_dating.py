@@ -51,14 +51,20 @@ class ManyRuns:
         self.frontier = SqliteFrontier(":memory:", clock=lambda: self.now, keep_runs=1_000)
         self.number = 0
 
-    async def run(self, shown: Shown, ending: str = "published", header: int | None = None) -> Dates:
+    async def run(
+        self,
+        shown: Shown,
+        ending: str = "published",
+        header: int | None = None,
+        pages: Sequence[Url] = PAGES,
+    ) -> Dates:
         """One run, a day later, over the pages `shown`. `header`: Last-Modified of all pages."""
         self.number += 1
         self.now += DAY
         # Changed settings make the frontier give up an unfinished run.
         await self.frontier.begin(f"settings {self.number if ending == 'abandoned' else ''}")
         await self.frontier.store_robots(SITE, RobotsFile("none", fetched=self.now), 0)
-        await self.frontier.add([Visit(url) for url in PAGES])
+        await self.frontier.add([Visit(url) for url in pages])
         at = None if header is None else datetime.fromtimestamp(header, UTC)
         for lease in (await self.frontier.lease(100)).leases:
             text = shown[lease.visit.url]
@@ -210,6 +216,22 @@ async def test_what_comes_again_in_its_place_is_no_edit_once_known() -> None:
     assert any("again and again in its place" in said for said in await site.frontier.recall(DATE_NOTES))
 
 
+async def test_where_all_pages_are_restless_the_next_one_is_too() -> None:
+    """Advertisements on all pages: one of these is found when those of the others are known."""
+    late, *others = PAGES
+    runs = ManyRuns()
+    for night in range(40):
+        shown = {
+            url: f"{url}|some|text|and more|buy {(night + number) // 4}|end"
+            for number, url in enumerate(others)
+        }
+        shown[late] = f"{late}|some|text{'|edit' * (night > 36)}|and more|buy {night // 4}|end"
+        dates = await runs.run(shown, pages=PAGES if night > 20 else others)
+        if night > 20:
+            found = {url: day for url, day in dates.items() if day is not None}
+            assert found == ({late: 38} if night > 36 else {}), night
+
+
 async def test_places_of_one_page_or_of_large_parts_are_content() -> None:
     small, large = ManyRuns(), ManyRuns()
     for night in range(30):
@@ -238,6 +260,26 @@ def test_an_origin_is_restless_if_most_changes_come_again(again: int, anew: int,
     for run in range(lastmod.MOST_RUNS):
         before = lastmod.restless(before, Evidence(SITE, 0, 0, 0, 0, since=run + 10))
     assert (len(before.runs), before.last) == (lastmod.MOST_RUNS, 0), "it is forgotten"
+
+
+def evidence(since: int, again: int) -> Evidence:
+    """That so many of forty pages changed where they had changed before."""
+    return Evidence(SITE, 0, 0, 0, 0, known=40, again=again, since=since)
+
+
+def test_blocks_of_many_pages_make_no_origin_restless() -> None:
+    """Each week another word is on a third of the pages: that is known by what they share."""
+    known = lastmod.restless(None, evidence(1, again=14), blocks=14)
+    assert (known.runs, known.last) == (((1, 0, 0),), 0)
+
+
+def test_what_is_on_most_pages_is_known_a_little_later() -> None:
+    known = lastmod.restless(None, evidence(1, again=12))
+    assert (known.first, known.last, lastmod.is_everywhere(known, evidence(1, 12))) == (1, 1, False)
+    for since in range(2, 30):
+        known = lastmod.restless(known, evidence(since, again=4))
+        assert lastmod.is_everywhere(known, evidence(since, 4)) is (since >= 8)
+        assert (known.first, known.last) == (1, 8 if since >= 8 else 1)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_the_watch_has_the_size_of_the_page_and_ends_with_it(nights: list[list[i
     [
         ("abc abd", "="),  # it is not known what it was
         ("abc abd abx", "~"),
-        ("abc abd abd abe", "+"),
+        ("abc abd abd abe", "?"),
         ("abc abd abe abf", "!"),
         ("abc abd abe abf abg", "-"),
         ("abc abd abe abf xbg", "+"),
@@ -98,7 +98,7 @@ def test_the_watch_has_the_size_of_the_page_and_ends_with_it(nights: list[list[i
         ("abcdefgh abcdefgi abcdefgi abcdefgk abcdefgk xbcdefgl", "+"),  # and elsewhere
         ("abcd abce abce abcf abcf abcfg", "+"),  # more than before
         ("abcd abce abce abcf xabcf xabcf xabcg", "^"),  # behind what was added
-        ("abcd abce abce abcfx abcfx abcfy", "+"),  # what was added has not changed yet
+        ("abcd abce abce abcfx abcfx abcfy", "?"),  # what was added has not changed yet
     ],
 )
 def test_what_is_known_of_the_last_change(nights: str, expected: str) -> None:

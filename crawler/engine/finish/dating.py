@@ -80,7 +80,8 @@ class _SiteDates:
             [build for build in found.headers if build.origin in by_build or self._is_at_once(build)],
         )
         self.restless = {
-            it.origin: lastmod.restless(restless_before.get(it.origin), it) for it in found.origins
+            it.origin: lastmod.restless(restless_before.get(it.origin), it, self._shared[it.origin])
+            for it in found.origins
         }
         self.stated_since = _stated_since(stated_before, found.origins, self.changing)
 
@@ -123,6 +124,9 @@ class _SiteDates:
             unseen=tuple(it.origin for it in origins if 2 * (it.noisy + shared[it.origin]) > it.known),
             restless=tuple(
                 (origin, known.first, known.last) for origin, known in self.restless.items() if known.last
+            ),
+            everywhere=tuple(
+                it.origin for it in origins if lastmod.is_everywhere(self.restless[it.origin], it)
             ),
             blocks=tuple((block.origin, block.new) for some in self._blocks.values() for block in some),
         )
