@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,6 +21,7 @@ from crawler.parse.url import target
 from crawler.ports import Request
 from crawler.settings.sections import Settings
 from tests import postgres
+from tests.program import Program, start
 from tests.render.crawls import crawled, settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("browser")]
@@ -212,20 +211,15 @@ DEADLY = "/api/b"  # kills the crawler that asks for it
 
 def command(origin: str, folder: Path, state: str, *more: str) -> list[str]:
     return [
-        sys.executable, "-m", "crawler", "crawl", f"{origin}/", "--render", "auto", "--rate", "0",
+        "crawl", f"{origin}/", "--render", "auto", "--rate", "0",
         "--seed-sitemaps", "off", "--state", state, "-o", str(folder / "out"), "--no-gzip", "--log-format", "json", *more,
     ]  # fmt: skip
 
 
-def start(words: list[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-
-
-def ended(process: subprocess.Popen[str]) -> str:
+def ended(process: Program) -> str:
     """The log of a process that succeeds."""
-    _, log = process.communicate(timeout=600)
-    assert process.returncode == 0, log
-    return log
+    assert process.wait() == 0, process.stderr
+    return process.stderr
 
 
 def test_a_killed_second_night_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -236,8 +230,7 @@ def test_a_killed_second_night_goes_on_where_it_was(tmp_path: Path) -> None:
         before, answer = sitemap(tmp_path), site.answers[DEADLY]
         running = start(words)
         site.respond(DEADLY, lambda _: running.kill())
-        running.communicate(timeout=600)
-        assert running.returncode == -signal.SIGKILL
+        assert running.wait() == -signal.SIGKILL
         site.respond(DEADLY, answer)
         site.log.clear()
         assert STARTED not in ended(start(words))
