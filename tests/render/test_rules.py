@@ -361,13 +361,19 @@ def test_an_address_that_scripts_replace_has_moved(url: str, shown: str, to: str
     [
         (None, None, driver_environment.LITTLE_GARBAGE),
         ("--max-old-space-size=99", None, f"{driver_environment.LITTLE_GARBAGE} --max-old-space-size=99"),
-        ("--title=x", "/opt/node", "--title=x"),
+        ("--title=x", "missing", "--title=x"),
+        ("--title=x", "refuses", "--title=x"),
+        ("--title=x", "takes", f"{driver_environment.LITTLE_GARBAGE} --title=x"),
     ],
 )
 def test_the_driver_keeps_little_garbage(
     options: str | None, node: str | None, during: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("NODE_OPTIONS", options), ("PLAYWRIGHT_NODEJS_PATH", node)):
+    for name, rule in (("refuses", "exit 9"), ("takes", f'[ "$NODE_OPTIONS" = "{during}" ]')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{rule}\n")
+        (tmp_path / name).chmod(0o700)
+    path = node and str(tmp_path / node)
+    for name, value in (("NODE_OPTIONS", options), ("PLAYWRIGHT_NODEJS_PATH", path)):
         monkeypatch.delenv(name, raising=False)
         if value is not None:
             monkeypatch.setenv(name, value)
