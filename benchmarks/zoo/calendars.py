@@ -281,6 +281,20 @@ def event_views(asked: Request) -> Reply:
     return replace(said, content=f"events of {when}" if found else "", optional=bool(found))
 
 
+def day_views(asked: Request) -> Reply:
+    """A timetable whose days stand in the middle of addresses, with what they say on its pages."""
+    names = [f"/ward-{n}" for n in range(30)]
+    match asked.segments:
+        case []:
+            return page("hospital", [*names, "/visits/2026-11-01/list"])
+        case ["visits", when, "list"]:
+            day = date.fromisoformat(when)
+            near = [f"/visits/{day + timedelta(step)}/list" for step in (-1, 1)]
+            return worthless("Visits", f"No visits on {day:%A, %d %B %Y}.", near)
+        case _:
+            return page(asked.target, ["/"]) if asked.target in names else MISSING
+
+
 SITES = (
     Site("two-calendars", two_calendars, ("/", *(f"/events/{year}/{month:02}" for year, month in MONTHS)), "36 true months beside an empty calendar", endless=True),
     Site("month-query", month_query, ("/", *(f"/club-{n}" for n in range(40))), "an empty calendar in parameters", endless=True),
@@ -296,6 +310,7 @@ SITES = (
     Site("german-weeks", german_weeks, ("/", *(f"/verein-{n}" for n in range(30))), "an empty calendar by week, in German", endless=True),
     Site("hidden-calendar", hidden_calendar, ("/", *(f"/hall-{n}" for n in range(30))), "an endless calendar with noindex", endless=True),
     Site("canonical-calendar", canonical_calendar, ("/", *(f"/hall-{n}" for n in range(30))), "an endless calendar with one canonical", endless=True),
+    Site("day-views", day_views, ("/", *(f"/ward-{n}" for n in range(30))), "an endless calendar with its date in the middle of addresses", endless=True),
     Site("event-views", event_views, ("/", *(f"/event/{day}/" for day in CONCERT_DAYS)), "an endless calendar by day and month with a few events", endless=True, distinct=70),
     Site("sparse-calendar", sparse, ("/", *CONCERTS), "a true calendar with long gaps", distinct=73),
 )  # fmt: skip

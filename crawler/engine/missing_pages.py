@@ -22,7 +22,7 @@ from crawler.rules import soft_404
 from crawler.rules.ignored_parts import ShownPage
 from crawler.rules.judge import Judge
 from crawler.rules.redirects import target_of
-from crawler.rules.traps import calendar_of
+from crawler.rules.traps import days_of
 
 SAMPLES = 6  # pages to which the start page links, that are compared
 MOST_PLACES = 50  # folders and paths that are asked in one run
@@ -131,7 +131,7 @@ class MissingPages(Struct, eq=False):
 
     def _may_ask(self, page: Url) -> bool:
         """The days of a calendar are asked for by `finish.soft_404s`."""
-        return calendar_of(page) is None and origin(page) not in (self._known or ())
+        return days_of(page) is None and origin(page) not in (self._known or ())
 
     async def _answer(
         self, urls: Sequence[Url], starts: Sequence[Url], *, place: bool = False

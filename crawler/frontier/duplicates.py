@@ -41,8 +41,10 @@ WHERE {_LISTED} AND u.version IS NOT NULL
 GROUP BY h.origin, u.version HAVING count(*) >= :least ORDER BY 3 DESC, 4 LIMIT 200
 """
 TITLES: Final = f"""
-SELECT u.id, u.url, u.title, u.content, v.url FROM known AS u LEFT JOIN url AS v ON v.id = u.via
-WHERE u.id > :after AND {_LISTED} ORDER BY u.id LIMIT :limit
+SELECT u.id, u.url, u.title, u.content, v.url, u.outcome
+FROM known AS u LEFT JOIN url AS v ON v.id = u.via
+WHERE u.id > :after AND u.run = :run AND u.state = {SETTLED} AND u.outcome IN ('{LISTED}', '{DUPLICATE}')
+ORDER BY u.id LIMIT :limit
 """
 REPEATED: Final = f"""
 SELECT h.origin, u.version, u.url, u.title, u.echoing FROM known AS u JOIN host AS h ON h.id = u.host
@@ -144,7 +146,7 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
     named = Counter[tuple[str, str]]()
     place_of = lru_cache(CHUNK)(doubtful_place)  # one page leads to many
     for chunk in db.chunks(TITLES, {"run": db.run}):
-        for _, url, title, _, via in chunk:
+        for _, url, title, _, via, _ in chunk:
             at = place_of(via) if via else ""
             is_near = "{" in at or (at and url.startswith((at, via)))  # the place of a calendar has a brace
             if is_near and (place := doubtful_place(url)) in {via, at}:
@@ -154,9 +156,9 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
     )
     found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
-        for _, url, _, content, _ in chunk:
+        for _, url, _, content, _, outcome in chunk:
             at = doubtful_place(url)
-            if at in found and (content is None or content != known.get(at)):
+            if at in found and outcome == LISTED and (content is None or content != known.get(at)):
                 found[at].append(Url(url))
     return found
 

@@ -33,7 +33,7 @@ from crawler.ports.features import PageFeature, SeenPage
 from crawler.rules import content_digest, duplicates, lastmod, noise, rendering, soft_404, throttle
 from crawler.rules.indexing import NOTHING_SAID, Audience, Indexing, indexing
 from crawler.rules.record import first_date
-from crawler.rules.traps import calendar_of
+from crawler.rules.traps import days_of
 
 LISTABLE_TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
 # Reasons that come from the scope or from other pages, not from the page itself.
@@ -121,7 +121,7 @@ class Judge:
             wanted |= {Extract.BLOCKS}
         if suffices:
             wanted |= {Extract.SPARING}
-        elif calendar_of(url) is not None:
+        elif days_of(url) is not None:
             wanted |= {Extract.ECHOLESS, Extract.CALENDAR}
         elif content_digest.is_suspicious(url) or (lease.missing and lease.missing.is_place):
             wanted |= {Extract.ECHOLESS}

@@ -18,7 +18,7 @@ from crawler.model.visit import Links, MissingPage
 from crawler.parse import url as urls
 from crawler.parse.late import late
 from crawler.parse.url import Url
-from crawler.rules.traps import calendar_of, date_in, without_date
+from crawler.rules.traps import date_in, days_of, without_date
 
 MOST_ASKED: Final = 8  # nonexistent pages of an origin, folder or path
 NUMBERS: Final = ("9876543210", "8765432109")  # in place of a number
@@ -40,7 +40,7 @@ LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what al
 def doubtful_place(url: str) -> str:
     """The calendar, folder or path of a page."""
     path, mark, _ = url.partition("?")
-    return calendar_of(url) or (f"{path}?" if mark else urls.in_folder(url)[0])
+    return days_of(url) or (f"{path}?" if mark else urls.in_folder(url)[0])
 
 
 def title_words(url: Url, title: str | None) -> str:

@@ -61,6 +61,12 @@ _DATE_PATH: Final = late(
     r"(?=/?(?:\.[a-z]{1,5})?$)",
     re.IGNORECASE,
 )
+# In the middle of an address: a whole date, or a month that is a segment; /2024/05/title is an article.
+_DATE_INSIDE: Final = late(
+    rf"(?<=[/_.-])(?:{_YEAR}([-/._])(?:{_MONTH}|{_NAMED})\1{_DAY}|{_DAY}([-.]){_MONTH}\2{_YEAR}"
+    rf"|{_YEAR}-?(?:W|{_WEEK})\d\d?)(?=[/_.T-]|$)|(?<=/){_YEAR}(?:-{_TWO}|{_TWO}{_TWO_DAYS})(?=/)",
+    re.IGNORECASE,
+)
 # Without backtracking (`(?>` and `*+`), as a URL may contain "calend" a thousand times.
 _CALENDAR_PATH: Final = late(
     r"/(?:(?:(?>[^/?]*?(?:calend|kalend|agenda))[^/?]*+|cal)/[^?]*\d|cal[_-]\d)", re.IGNORECASE
@@ -178,6 +184,20 @@ def calendar_of(url: str) -> str | None:
     return None
 
 
+def days_of(url: str) -> str | None:
+    """The calendar that a page may be one of, wherever in its address the date stands."""
+    if calendar := calendar_of(url):
+        return calendar
+    path = url.partition("?")[0]
+    found = _inside(urls.target(path))
+    at = len(urls.origin(path))
+    return f"{path[: at + found.start()]}{{date}}{path[at + found.end() :]}" if found else None
+
+
+def _inside(target: str) -> re.Match[str] | None:
+    return _DATE_INSIDE.search(target) if _SOME_YEAR.search(target) else None
+
+
 def date_in(url: str) -> tuple[int, int] | None:
     """Where a URL names a date with its year, in the path or in its query."""
     path, _, query = url.partition("?")
@@ -185,7 +205,8 @@ def date_in(url: str) -> tuple[int, int] | None:
         found = _DATE_IN_QUERY.search(query)
         return (len(path) + 1 + found.start(1), len(path) + 1 + found.end(1)) if found else None
     origin = len(urls.origin(path))
-    in_path = _DATE_PATH.search(urls.target(path))
+    target = urls.target(path)
+    in_path = _DATE_PATH.search(target) or _inside(target)
     return (origin + in_path.start(), origin + in_path.end()) if in_path else None
 
 
