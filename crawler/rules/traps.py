@@ -108,10 +108,10 @@ class Sampling(NamedTuple):
         """The next sample of a pattern that would be closed, but has new contents too seldom for that.
 
         `pages`: that were read until its last new content. `dry`: since then. `refuses`: the site refuses
-        what does not exist in the pattern, so that it may end, and its pages be true ones.
+        what does not exist in the pattern, so that it may end, and pages of it be true ones.
         """
         is_seldom = self.proven and dry * max(1, contents) < PATIENCE * pages
-        goes_on = dry < MOST_DRY and (is_seldom or refuses)
+        goes_on = dry < MOST_DRY and (is_seldom or (refuses and contents > 0))
         return self._replace(dry=DRY_SAMPLES - 1) if goes_on else self
 
 

@@ -278,7 +278,7 @@ async def test_traps_are_closed_even_if_html_is_not_listed(tmp_path: Path) -> No
     with site.serve() as origin:
         result = await crawl(settings(origin, tmp_path, types=("pdf",)))
     assert result.listed == ["/c.pdf"]
-    assert len(site.log) < 300
+    assert len(site.log) < 200
 
 
 @pytest.mark.system

@@ -159,7 +159,8 @@ def test_a_pattern_whose_contents_are_rare_is_closed_later(
     assert closed.patient(pages, contents, dry).is_closed is is_closed
     unproven = closed._replace(proven=False)
     assert unproven.patient(pages, contents, dry).is_closed
-    assert unproven.patient(pages, contents, dry, refuses=True).is_closed is (dry >= 200)
+    is_over = dry >= 200 or not contents
+    assert unproven.patient(pages, contents, dry, refuses=True).is_closed is is_over
     assert closed.patient(pages, contents, dry, refuses=True).is_closed is (dry >= 200)
 
 
