@@ -18,7 +18,7 @@ from crawler.model.visit import Lease, MissingPage, Visit
 from crawler.parse.extract import Extract
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, reads
-from crawler.rules import soft_404
+from crawler.rules import nonexistent_pages, soft_404
 from crawler.rules.ignored_parts import ShownPage
 from crawler.rules.judge import Judge
 from crawler.rules.redirects import target_of
@@ -104,10 +104,10 @@ class MissingPages(Struct, eq=False):
 
     async def _of_origin(self, site: str, starts: Sequence[Url]) -> MissingPage | None:
         """What an origin shows; if that is an error, what it shows at addresses like those of its pages."""
-        found = await self._answer(soft_404.at_origin(site), starts)
+        found = await self._answer(nonexistent_pages.at_origin(site), starts)
         own = [url for url in starts if origin(url) == site][:SAMPLES]
         linked = [url for url in await self._linked(own) if origin(url) == site] if not found else ()
-        for form in soft_404.nonexistent_like(site, linked):
+        for form in nonexistent_pages.like_linked(site, linked):
             found = found or await self._answer(form, starts)
         return found
 
@@ -124,7 +124,7 @@ class MissingPages(Struct, eq=False):
         What is asked in the form of its own pages may be one of them, unless two of them lead to one answer.
         """
         found: MissingPage | None = None
-        for number, form in enumerate(soft_404.nonexistent_at(place, pages)):
+        for number, form in enumerate(nonexistent_pages.at_place(place, pages)):
             shown = None if found else await self._answer(form, starts, place=True)
             found = shown if shown and (shown.is_exact or not number) else found
         return found

@@ -17,14 +17,14 @@ from crawler.parse import url as urls
 from crawler.parse.extract import wording
 from crawler.parse.late import late
 from crawler.parse.url import Url
-from crawler.rules.soft_404 import (
+from crawler.rules.nonexistent_pages import (
     MANY_NUMBERS,
     impossible_value,
     nonexistent_names,
     parameters,
-    shared,
     with_large_numbers,
 )
+from crawler.rules.soft_404 import shared
 
 EXAMPLES: Final = 5  # pages of each kind, spread over the site, with which it is asked
 MOST_TOKENS: Final = 60  # of an address that is compared
@@ -59,17 +59,21 @@ class Pair(NamedTuple):
     is_replaced: bool
 
     @property
+    def _tokens(self) -> Sequence[str]:
+        """The part: the marks that it begins with, its name, and the marks that it ends with."""
+        return _PART.match(self.part).groups()  # type: ignore[union-attr]
+
+    @property
     def kind(self) -> PartKind:
         """Parts of one kind are ignored, or none of them is."""
-        before, name, after = _PART.match(self.part).groups()  # type: ignore[union-attr]
+        before, name, after = self._tokens
         site = urls.origin(self.url)
         words = (mark if mark in {"-", "_"} else "" for mark in (self.before[-1:], self.after[:1]))
         marks = f"{before}…{after}".join(words) if name else before[:1]
         in_query = "?" in self.before or before.startswith("?")
         is_first = self.before.rstrip("/") == site
-        return PartKind(
-            site, in_query, is_first, not self.after.partition("?")[0].strip("/"), marks, self.is_replaced
-        )
+        is_last = not self.after.partition("?")[0].strip("/")
+        return PartKind(site, in_query, is_first, is_last, marks, self.is_replaced)
 
     @property
     def questions(self) -> Iterator[Url]:
@@ -78,14 +82,14 @@ class Pair(NamedTuple):
         """
         for addresses in self.nonsense:
             yield addresses[0]
-        before, _, after = _PART.match(self.part).groups()  # type: ignore[union-attr]
+        before, _, after = self._tokens
         if "?" not in self.before + self.part and (before or after) and not self.is_replaced:
             yield Url(f"{self.before}{REPEATED * self.part}{self.after}")
 
     @property
     def nonsense(self) -> Iterator[Sequence[Url]]:
         """The address with several kinds of nonsense in place of the part; then in place of its numbers."""
-        before, name, after = _PART.match(self.part).groups()  # type: ignore[union-attr]
+        before, name, after = self._tokens
         is_parameter = before[:1] in {"?", "&"} or ("?" in self.before and self.before[-1] in "?&")
         words = [f"{word}=1" if is_parameter else word for word in nonexistent_names(self.url)]
         yield [Url(f"{self.before}{before}{word if name else before}{after}{self.after}") for word in words]
@@ -156,6 +160,13 @@ def with_one_part_open(url: Url) -> Iterator[str]:
         yield f"{url[: token.start()]}…{url[token.end() :]}"
 
 
+def with_one_folder_open(url: Url) -> Iterator[str]:
+    """The address with one of its folders left open."""
+    parts = url.split("/")
+    for at in range(3, min(url.partition("?")[0].count("/"), MOST_TOKENS)):
+        yield "/".join((*parts[:at], "…", *parts[at + 1 :]))
+
+
 def pairs(url: Url, base: Url) -> Iterator[Pair]:
     """What differs between two addresses of one origin, if that is something in `url`.
 
@@ -216,13 +227,6 @@ def without_a_part(url: Url) -> Iterator[str]:
                 yield url[:begin] + url[end:]
 
 
-def without_a_folder(url: Url) -> Iterator[str]:
-    """The address with one of its folders left open."""
-    folders = url.partition("?")[0].split("/")
-    for at in range(3, min(len(folders) - 1, MOST_TOKENS)):
-        yield "/".join((*folders[:at], "…", *url.split("/")[at + 1 :]))
-
-
 def by_kind(pairs: Iterable[Pair]) -> Mapping[PartKind, Sequence[Pair]]:
     """The pairs of each kind, sorted by URL."""
     found: dict[PartKind, list[Pair]] = {}
@@ -235,24 +239,19 @@ def narrower(pairs: Collection[Pair]) -> Iterator[Sequence[Pair]]:
     """The pairs of one kind, of which only some are ignored, by the parameters that they have, or else by
     their parts but for numbers: some mean something in a list only, or `new` does and `msg17` does not.
     """
-    for key in (_parameters, _part):
+    for key in (_parameters, lambda pair: with_large_numbers(pair.part)):
         found: dict[object, list[Pair]] = {}
         for one in pairs:
             found.setdefault(key(one), []).append(one)
         if len(found) > 1:
-            yield from sorted(
-                (some for some in found.values() if len(some) >= EXAMPLES), key=len, reverse=True
-            )
+            many = [some for some in found.values() if len(some) >= EXAMPLES]
+            yield from sorted(many, key=len, reverse=True)
             return
 
 
 def _parameters(pair: Pair) -> tuple[Sequence[str], Sequence[str]]:
     one, other = (sorted(name for name, _ in parameters(url)) for url in (pair.url, pair.base))
     return tuple(one), tuple(other)
-
-
-def _part(pair: Pair) -> str:
-    return with_large_numbers(pair.part)
 
 
 def examples(pairs: Sequence[Pair]) -> Sequence[Pair]:

@@ -10,8 +10,7 @@ from typing import Final
 
 from crawler.model.trap import PatternPage
 from crawler.parse.url import Url
-from crawler.rules import soft_404
-from crawler.rules.soft_404 import NUMBERS, differing, parameters, with_values
+from crawler.rules.nonexistent_pages import NUMBERS, differing, impossible_value, parameters, with_values
 
 REFUSED: Final = ""  # an error, or a redirect
 REFUSING: Final = frozenset({400, 404, 410, 422, 500})  # statuses
@@ -70,4 +69,4 @@ def _examples(pages: Sequence[PatternPage]) -> tuple[PatternPage, PatternPage]:
 
 def _impossible(url: Url, name: str, which: int) -> Url:
     value = next(value for key, value in parameters(url) if key == name)
-    return with_values(url, {name: soft_404.impossible_value(url, value, which)})
+    return with_values(url, {name: impossible_value(url, value, which)})

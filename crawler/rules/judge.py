@@ -32,6 +32,7 @@ from crawler.parse.url import Url
 from crawler.ports.features import PageFeature, SeenPage
 from crawler.rules import content_digest, duplicates, lastmod, noise, rendering, soft_404, throttle
 from crawler.rules.indexing import NOTHING_SAID, Audience, Indexing, indexing
+from crawler.rules.nonexistent_pages import at_origin
 from crawler.rules.record import first_date
 from crawler.rules.traps import days_of
 
@@ -199,7 +200,7 @@ class Judge:
         )
         if lease.missing and soft_404.is_missing(lease.missing, page.blocks):
             facts = facts._replace(lastmod=None)
-            return Verdict(Unlisted(Why.SOFT_404, soft_404.at_origin(urls.origin(url))[0]), facts)
+            return Verdict(Unlisted(Why.SOFT_404, at_origin(urls.origin(url))[0]), facts)
         verdict = self._html(lease, reply, facts, page, now)
         if lease.missing and lease.missing.content and lease.missing.content == page.content:
             return replace(verdict, links=soft_404.leading_on(url, verdict.links, lease.missing))

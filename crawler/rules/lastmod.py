@@ -125,9 +125,8 @@ def restless(before: Restless | None, evidence: Evidence, blocks: int = 0) -> Re
         # It may turn out a little later to be on most pages: also on those where nothing came again before.
         is_news = is_everywhere(known, evidence) and not is_everywhere(before, evidence)
         is_early = before.last >= known.runs[0][0]
-        return replace(
-            known, first=before.first, last=evidence.since if is_news and is_early else before.last
-        )
+        last = evidence.since if is_news and is_early else before.last
+        return replace(known, first=before.first, last=last)
     return replace(known, first=known.runs[0][0], last=evidence.since)
 
 

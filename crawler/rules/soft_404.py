@@ -1,46 +1,30 @@
 """Soft 404s: pages with status 200 that say that there is no such page.
 
-What a place of a site says of a nonexistent page is asked with a URL that cannot exist; what equals the
-answer is an answer to nothing. Which places are asked, and which page is shown in place of what is missing,
-is decided here; `engine.finish.soft_404s` asks. Pure.
+What nonexistent pages of a site (`rules.nonexistent_pages`) have in common, and no true ones, shows which
+others do not exist. Pure.
 """
 
-import re
-from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Collection, Sequence
 from typing import Final
 from urllib.parse import unquote
-
-from msgspec import Struct
 
 from crawler.model.visit import Links, MissingPage
 from crawler.parse import url as urls
 from crawler.parse.late import late
 from crawler.parse.url import Url
-from crawler.rules.traps import date_in, days_of, without_date
+from crawler.rules.nonexistent_pages import around
+from crawler.rules.traps import days_of
 
-MOST_ASKED: Final = 8  # nonexistent pages of an origin, folder or path
-NUMBERS: Final = ("9876543210", "8765432109")  # in place of a number
-MANY_NUMBERS: Final = tuple("98765432109876543210"[at : at + 10] for at in range(MOST_ASKED))  # the same
-CENTURIES: Final = 400  # years after which the calendar is the same
-YEARS: Final = ("2961", "2983")  # in place of a year: nothing is planned for so long
-_YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d)?(?!\d)|$)")
-_LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
-_NUMBER: Final = late(r"-?\d+")
-_ENDING: Final = late(r"(?:(?<=.)\.[a-z]{1,5})?/?$", re.IGNORECASE)  # of the name of a page
-_WORD: Final = late(r"[^\W\d_]+")
-MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
 DOUBTFUL_DAYS: Final = 3  # the same of a calendar, of which a few are asked at the end
-SETTLED: Final = 2
+SETTLED: Final = 2  # more nonexistent pages that took nothing from what those before have in common
 LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what all pages of the site have
+_WORD: Final = late(r"[^\W\d_]+")
 
 
 def doubtful_place(url: str) -> str:
     """The calendar, folder or path of a page."""
-    path, mark, _ = url.partition("?")
-    return days_of(url) or (f"{path}?" if mark else urls.in_folder(url)[0])
+    return days_of(url) or around(url)
 
 
 def title_words(url: Url, title: str | None) -> str:
@@ -48,94 +32,6 @@ def title_words(url: Url, title: str | None) -> str:
     _, mark, query = url.partition("?")
     own = {unquote(word).casefold() for word in _WORD.findall(query if mark else urls.in_folder(url)[1])}
     return " ".join(word for word in _WORD.findall((title or "").casefold()) if word not in own)
-
-
-def nonexistent_at(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
-    """Nonexistent pages of a folder: names, or numbers where it has these; then what is like its pages.
-
-    Some sites read only names like theirs: with numbers, or with the year of a calendar of any spelling.
-    Of a path with a query: names as values, where pages have names there; numbers may be pages.
-    """
-    first, *_, last = sorted((*pages, pages[0]), key=lambda url: (len(url), url))
-    names = _names(urls.origin(first), MOST_ASKED)
-    if place.endswith("?"):
-        named = {name for name, seen in differing(pages).items() if not all(map(_NUMBER.fullmatch, seen))}
-        if not named.isdisjoint(name for name, _ in parameters(first)):
-            yield [with_values(first, dict.fromkeys(named, name)) for name in names]
-        return
-    numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
-    one, other = first.removeprefix(place), last.removeprefix(place)
-    end = _ending(one)
-    is_number = one.removesuffix(end).isdigit()
-    like = [(one, other)[at % 2] for at in range(MOST_ASKED)]
-    yield [Url(f"{place}{name}{end}") for name in (numbers if is_number else names)]
-    forms = [
-        [with_large_numbers(name, number) for name, number in zip(like, numbers, strict=True)],
-        [_YEAR.sub(str(2_400 + 61 * at), name) for at, name in enumerate(like)],
-    ]
-    for form in forms:
-        if not is_number and one not in form and other not in form:
-            yield [Url(f"{place}{name}") for name in form]
-
-
-def nonexistent_like(site: str, linked: Collection[Url]) -> Iterator[Sequence[Url]]:
-    """Nonexistent pages of an origin with the ending, and with the query, that most linked pages have."""
-    ends = Counter(_ending(urls.in_folder(url)[1]) for url in linked if "?" not in url)
-    if end := max(filter(None, ends), key=lambda end: (ends[end], end), default=""):
-        yield [Url(f"{url}{end}") for url in at_origin(site)]
-    paths = Counter(url.partition("?")[0] for url in linked if "?" in url)
-    if path := max(paths, key=lambda path: (paths[path], path), default=""):
-        yield from nonexistent_at(f"{path}?", [url for url in linked if url.startswith(f"{path}?")])
-
-
-def parameters(url: Url) -> list[tuple[str, str]]:
-    """Names and values of the query; a parameter without a name is a value."""
-    parts = [part.partition("=") for part in url.partition("?")[2].split("&")]
-    return [(name, value) if mark else ("", name) for name, mark, value in parts]
-
-
-def with_values(url: Url, new: Mapping[str, str]) -> Url:
-    """The URL with other values of these parameters."""
-    given = [(name, new.get(name, value)) for name, value in parameters(url)]
-    query = "&".join(f"{name}={value}" if name else value for name, value in given)
-    return Url(f"{url.partition('?')[0]}?{query}")
-
-
-def differing(pages: Iterable[Url]) -> dict[str, set[str]]:
-    """The values of each parameter that has several."""
-    seen = dict[str, set[str]]()
-    for page in pages:
-        for name, value in parameters(page):
-            seen.setdefault(name, set()).add(value)
-    return {name: values for name, values in seen.items() if len(values) > 1}
-
-
-def with_large_numbers(name: str, number: str = NUMBERS[0]) -> str:
-    """A name with numbers that it cannot have."""
-    return re.sub(r"\d+", number, name)
-
-
-def impossible_value(page: Url, value: str, which: int) -> str:
-    """In place of a value in the query of a page: the first or the second one."""
-    return NUMBERS[which] if _NUMBER.fullmatch(value) else _names(urls.origin(page))[which]
-
-
-def centuries_later(url: Url) -> Url | None:
-    """The page of a calendar 400 years later: nothing is planned, and all weekdays are as now."""
-    if (dated := date_in(url)) is None:
-        return None
-    start, end = dated
-    later = _YEAR.sub(lambda year: f"{int(year[0][:4]) + CENTURIES:04}", url[start:end], count=1)
-    return Url(f"{url[:start]}{later}{url[end:]}") if later != url[start:end] else None
-
-
-def from_both_ends(days: Iterable[Url]) -> Iterator[Url]:
-    """The days of a calendar, those first of which it is least likely that something is planned."""
-    left = deque(sorted(days, key=lambda url: (len(url), url)))
-    while left:
-        yield left.popleft()
-        if left:
-            yield left.pop()
 
 
 def missing_page(
@@ -187,112 +83,6 @@ def leading_on(url: Url, links: Links, missing: MissingPage) -> Links:
     return links._replace(
         followed=tuple(to for to in links.followed if to in always or not to.startswith(place))
     )
-
-
-class Place(Struct, frozen=True):
-    """A place where a page may be an answer to nothing, and two nonexistent pages of it."""
-
-    prefix: str  # of URLs
-    asked: tuple[Url, Url]
-    is_dated: bool = False  # the date of a page is asked for
-    bare: Url | None = None  # the page without a query, or without its date there
-
-
-def around(url: str) -> str:
-    """The folder of a page, or its path if it has a query, as in the prefix of a `Place`."""
-    path, mark, _ = url.partition("?")
-    return f"{path}?" if mark else urls.in_folder(url)[0]
-
-
-def above(prefix: str) -> str | None:
-    """The folder in which a folder is, or a path; None for the folder of an origin."""
-    up = prefix[:-1].rpartition("/")[0] + "/"
-    return up if len(up) > urls.path_start(prefix) else None
-
-
-def places(example: Url) -> Iterator[Place]:
-    """The places around a page: its path with other values of its query, the origin, its folder.
-
-    Their nonexistent pages are the same in every run. Two that are answered alike show that the answer does
-    not depend on what is asked: some sites have a page for any number.
-    """
-    site = urls.origin(example)
-    names = _names(site)
-    path, mark, query = example.partition("?")
-
-    def place(prefix: str, *ends: str, is_dated: bool = False) -> Place:
-        one, other = (Url(f"{prefix}{end}") for end in ends)
-        bare = without_date(example) if is_dated and mark else Url(path)
-        return Place(prefix, (one, other), is_dated, bare if prefix.endswith("?") else None)
-
-    dated = date_in(example)
-    if dated:
-        start, end = dated
-        dates = (f"{_in_year(example[start:end], year)}{example[end:]}" for year in YEARS)
-        prefix = example[:start] if start < len(path) else f"{path}?"
-        yield place(prefix, *(example[len(prefix) : start] + ends for ends in dates), is_dated=True)
-    elif mark:
-        parts = [part.partition("=") for part in query.split("&")]
-        ends = [
-            "&".join(f"{given}={impossible_value(example, value, which)}" for given, _, value in parts)
-            for which in (0, 1)
-        ]
-        yield place(f"{path}?", *ends)
-    folder, last = urls.in_folder(example)
-    ending = _ending(last)
-    yield place(f"{site}/", *(f"{name}{ending}" for name in names))
-    if folder != f"{site}/":
-        yield place(folder, *(f"{name}{ending}" for name in names))
-    if ending == "/":
-        yield place(path, *names)
-    if last.removesuffix(ending).isdigit():
-        yield place(folder, *(f"{number}{ending}" for number in NUMBERS))
-
-
-def places_of(pages: Iterable[Url]) -> Iterator[tuple[Url, Place]]:
-    """The places around pages with the same content, each once, with the first page there: of numbers, that
-    with the least.
-
-    Where most pages have no date, that of a page is a number by chance, which may mean nothing.
-    """
-    known = set[Url]()
-    ordered = sorted(pages, key=lambda page: (len(page), page))
-    for page in ordered:
-        for place in places(page):
-            if place.asked[0] not in known and len(known) < MOST_PLACES:
-                known.add(place.asked[0])
-                if not place.is_dated or _are_mostly_dated(ordered, place.prefix):
-                    yield page, place
-
-
-def _are_mostly_dated(pages: Iterable[Url], prefix: str) -> bool:
-    dated = [date_in(page) is not None for page in pages if page.startswith(prefix)]
-    return 2 * sum(dated) > len(dated)
-
-
-def _ending(name: str) -> str:
-    """The extension of a page, or its slash: some sites answer like this for addresses that end so only."""
-    found = _ENDING.search(name)
-    return found[0] if found else ""
-
-
-def _in_year(dated: str, year: str) -> str:
-    return _LATE_DAY.sub("28", _YEAR.sub(year, dated))
-
-
-def at_origin(site: str) -> tuple[Url, ...]:
-    """Nonexistent pages of an origin."""
-    return tuple(Url(f"{site}/{name}") for name in _names(site, MOST_ASKED))
-
-
-def _names(site: str, count: int = 2) -> tuple[str, ...]:
-    hashes = (blake2b(f"{site}{number}".encode(), digest_size=3).hexdigest() for number in range(count))
-    return tuple(f"{one}-no-such-page" for one in hashes)  # sites may show the beginning
-
-
-def nonexistent_names(page: Url) -> tuple[str, ...]:
-    """Names that nothing on the site of a page has."""
-    return _names(urls.origin(page), MOST_ASKED)
 
 
 def shown_instead(place: str) -> tuple[Url, ...]:

@@ -19,9 +19,8 @@ from crawler.parse import url as urls
 from crawler.parse.late import late
 from crawler.parse.url import Url
 
-SAMPLE: Final = (
-    20  # pages of a pattern in its first sample; links of one page into unproven patterns in a round
-)
+# Pages of a pattern in its first sample; links of one page into unproven patterns in a round.
+SAMPLE: Final = 20
 ENOUGH_NEW: Final = 10  # a sample may be doubled if one in so many pages of the last one was new
 DRY_SAMPLES: Final = 2  # samples in a row without anything new, after which a pattern is closed
 # How many times as many pages as a new content took so far are read before a pattern is closed, at most that
@@ -35,7 +34,6 @@ OVER_BUDGET: Final = f"more than {REQUESTS_PER_CONTENT} requests for each distin
 POOR_REQUESTS: Final = 200  # of a run at least, and in addition, from which on its site may be poor
 POOR_PER_CONTENT: Final = 2
 GROWN: Final = 20  # consecutive rounds in which the longest URL of a pattern may grow
-SOFT_404_PAGES: Final = 3  # listed pages with the same content, from which on a soft 404 is suspected
 MAX_REPORTED: Final = 1_000  # traps that are reported
 SAME_SEGMENTS: Final = 5  # times that one path segment may occur
 SEGMENTS: Final = 25
@@ -189,12 +187,12 @@ def days_of(url: str) -> str | None:
     if calendar := calendar_of(url):
         return calendar
     path = url.partition("?")[0]
-    found = _inside(urls.target(path))
-    at = len(urls.origin(path))
-    return f"{path[: at + found.start()]}{{date}}{path[at + found.end() :]}" if found else None
+    target = urls.target(path)
+    found = _date_inside(target)
+    return f"{urls.origin(path)}{target[: found.start()]}{{date}}{target[found.end() :]}" if found else None
 
 
-def _inside(target: str) -> re.Match[str] | None:
+def _date_inside(target: str) -> re.Match[str] | None:
     return _DATE_INSIDE.search(target) if _SOME_YEAR.search(target) else None
 
 
@@ -206,7 +204,7 @@ def date_in(url: str) -> tuple[int, int] | None:
         return (len(path) + 1 + found.start(1), len(path) + 1 + found.end(1)) if found else None
     origin = len(urls.origin(path))
     target = urls.target(path)
-    in_path = _DATE_PATH.search(target) or _inside(target)
+    in_path = _DATE_PATH.search(target) or _date_inside(target)
     return (origin + in_path.start(), origin + in_path.end()) if in_path else None
 
 

@@ -9,7 +9,7 @@ from crawler.engine.finish.soft_404s import _keep_first
 from crawler.model.facts import Entry
 from crawler.model.reasons import Why
 from crawler.parse.url import Url
-from crawler.rules.soft_404 import Place
+from crawler.rules.nonexistent_pages import Place
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 FOLDER = "https://example.com/list/"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.parse.url import Url
-from crawler.rules import ignored_parts, soft_404
+from crawler.rules import ignored_parts, nonexistent_pages
 from crawler.rules.ignored_parts import ShownPage
 
 HOME = "https://site.test"
@@ -17,7 +17,7 @@ NONE = "no-such-page"
 def asked(url: str, base: str) -> list[str]:
     """What is asked of them, with a word for the name that nothing has."""
     pairs = ignored_parts.pairs(Url(HOME + url), Url(HOME + base))
-    name = soft_404.nonexistent_names(Url(HOME))[0]
+    name = nonexistent_pages.nonexistent_names(Url(HOME))[0]
     return [
         question.removeprefix(HOME).replace(name, "NONE") for pair in pairs for question in pair.questions
     ]
@@ -64,7 +64,7 @@ def test_what_is_asked_about_two_addresses(url: str, base: str, expected: list[s
 )
 def test_a_value_that_cannot_exist_of_one_parameter(url: str, base: str, expected: list[str]) -> None:
     pairs = ignored_parts.pairs(Url(HOME + url), Url(HOME + base))
-    name = soft_404.nonexistent_names(Url(HOME))[0]
+    name = nonexistent_pages.nonexistent_names(Url(HOME))[0]
     found = [pair.with_nonsense for pair in pairs]
     assert [url.removeprefix(HOME).replace(name, "NONE") for url in found if url] == expected
 
@@ -74,7 +74,7 @@ def test_a_part_that_comes_again_may_be_either_one() -> None:
 
 
 def test_one_folder_of_an_address_is_left_open() -> None:
-    found = ignored_parts.without_a_folder(Url(f"{HOME}/s/abc/lot.html?a/b"))
+    found = ignored_parts.with_one_folder_open(Url(f"{HOME}/s/abc/lot.html?a/b"))
     assert [*found] == [f"{HOME}/…/abc/lot.html?a/b", f"{HOME}/s/…/lot.html?a/b"]
 
 

@@ -12,7 +12,7 @@ from crawler.model.visit import Lease, Visit
 from crawler.parse import fingerprint
 from crawler.parse.extract import Extract
 from crawler.parse.url import Url
-from crawler.rules import soft_404
+from crawler.rules import nonexistent_pages
 from crawler.rules.judge import Judge
 
 PROBES: Final = 200  # nonexistent pages requested for each of the rules, at most
@@ -72,7 +72,7 @@ class SiteAnswers:
         seen = facts.rendering if facts else None
         return self._in_browser if seen and seen.after and not seen.refused else self
 
-    async def at(self, place: soft_404.Place) -> frozenset[str]:
+    async def at(self, place: nonexistent_pages.Place) -> frozenset[str]:
         """What both nonexistent pages of a place show."""
         one, other = place.asked
         shown = await self.to(one)
@@ -87,7 +87,7 @@ class SiteAnswers:
         reply = await self._ask(page)
         return [self._shown(reply, [page, url]) for url in as_if_at]
 
-    async def lead_on(self, place: soft_404.Place, starts: Sequence[Url]) -> bool:
+    async def lead_on(self, place: nonexistent_pages.Place, starts: Sequence[Url]) -> bool:
         """Whether both nonexistent pages of a place lead to pages elsewhere that no start page leads to."""
         beyond = frozenset.intersection(*(self._links[url] for url in place.asked)).difference(starts)
         beyond = frozenset(url for url in beyond if not url.startswith(place.prefix) and url != place.bare)

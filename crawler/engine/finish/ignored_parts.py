@@ -37,15 +37,15 @@ async def unlist(pages: Record, answers: SiteAnswers, starts: Sequence[Url], ran
 
 def _alike(pages: Sequence[RepeatedPage]) -> Sequence[RepeatedPage]:
     """Those that share a title or a content with another one: no others may be the same, and most do not."""
-    times = Counter(mark for page in pages for mark in {page.title, *page.contents})
-    return [page for page in pages if any(times[mark] > 1 for mark in (page.title, *page.contents))]
+    times = Counter(text for page in pages for text in {page.title, *page.contents})
+    return [page for page in pages if any(times[text] > 1 for text in (page.title, *page.contents))]
 
 
 def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> Iterator[Pair]:
     """Pages that may be the same: with the same content, or with an echo of their address in it."""
     closest, alike = _closest(pages), defaultdict[tuple[str | None, str], list[Url]](list)
     for page in pages:
-        for shape in ignored_parts.without_a_folder(page.url):
+        for shape in ignored_parts.with_one_folder_open(page.url):
             alike[page.title, shape].append(page.url)
     for page in pages:
         is_echoless = is_suspicious(page.url)
@@ -57,7 +57,7 @@ def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
             # What repeats its address may have been left out of one of them only.
             titled = [base.url for base in shorter if base.title == page.title]
             if not is_echoless:
-                near = (alike[page.title, shape] for shape in ignored_parts.without_a_folder(page.url))
+                near = (alike[page.title, shape] for shape in ignored_parts.with_one_folder_open(page.url))
                 titled = sorted({*titled, *(min(urls, key=_rank) for urls in near if len(urls) > 1)})
             bases += titled[:MOST_BASES]
         for base in dict.fromkeys(bases):
@@ -65,8 +65,8 @@ def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
 
 
 def _closest(pages: Iterable[RepeatedPage]) -> Mapping[Url, Collection[Url]]:
-    """Of the others with the content of each page: the shortest, unless the page has more than it in its
-    address only, the shortest of those that differ in one part.
+    """With which pages of the same content each page is compared: the shortest, if the page only has more in
+    its address than that; else the shortest of those that differ in one part.
     """
     groups, found = defaultdict[tuple[str, str], list[Url]](list), defaultdict[Url, set[Url]](set)
     for page in sorted(pages, key=lambda page: _rank(page.url)):

@@ -14,10 +14,11 @@ from crawler.model.survey import WithContent
 from crawler.parse import fingerprint
 from crawler.parse.url import Url
 from crawler.ports import Record, reads
-from crawler.rules import soft_404
+from crawler.rules import nonexistent_pages, soft_404
 from crawler.rules.judge import Judge
-from crawler.rules.traps import SOFT_404_PAGES, Traps
+from crawler.rules.traps import Traps
 
+LEAST_SAME: Final = 3  # listed pages with the same content, from which on a soft 404 is suspected
 MOST_READ: Final = 40  # pages of a list that are read again
 BESIDE: Final = 3  # folders beside one that are asked
 MOST_SEEN: Final = 2_000  # pages among which these are looked for, about
@@ -42,11 +43,11 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
     start page, that of the folder, that without a query. Where pages were rendered, so is the answer;
     otherwise nothing that needs scripts is unlisted.
     """
-    lists = list[tuple[SiteAnswers, soft_404.Place, Url, frozenset[str]]]()
+    lists = list[tuple[SiteAnswers, nonexistent_pages.Place, Url, frozenset[str]]]()
     plain = answers
-    for group in await pages.read(reads.SameContentGroups(SOFT_404_PAGES)):
+    for group in await pages.read(reads.SameContentGroups(LEAST_SAME)):
         done = list[str]()
-        for example, place in soft_404.places_of(await pages.read(reads.PagesWithContent(group))):
+        for example, place in nonexistent_pages.places_of(await pages.read(reads.PagesWithContent(group))):
             if example.startswith(tuple(done)):
                 continue
             answers = plain.like(await _facts(pages, example))
@@ -75,14 +76,14 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
 
 
 async def _is_page_of_place(
-    pages: Record, answers: SiteAnswers, place: soft_404.Place, same: frozenset[str]
+    pages: Record, answers: SiteAnswers, place: nonexistent_pages.Place, same: frozenset[str]
 ) -> bool:
     """Whether a folder shows its own page for anything, as others beside it do, such as /product/17/lamp.
 
     Beside a folder of errors, there are none like it, or these show the same; a search has a page of its own
     without what is searched for. Queries of a path are alike.
     """
-    if place.is_dated or (above := soft_404.above(place.prefix)) is None:
+    if place.is_dated or (above := nonexistent_pages.above(place.prefix)) is None:
         return False
     for url in [url for url in dict.fromkeys(soft_404.shown_instead(place.prefix)) if url[-1] != "?"]:
         shown = await answers.to(url)
@@ -91,7 +92,7 @@ async def _is_page_of_place(
     for prefix, page in (await _beside(pages, place.prefix, above)).items():
         facts = await _facts(pages, page)
         own = frozenset(_versions(facts)) if facts else frozenset()
-        for other in soft_404.places(page):
+        for other in nonexistent_pages.places(page):
             shown = await answers.at(other) if other.prefix == prefix else same
             if not own.isdisjoint(shown) and same.isdisjoint(shown):
                 return True
@@ -105,8 +106,8 @@ async def _beside(pages: Record, place: str, above: str) -> Mapping[str, Url]:
         seen = 0
         async for entries in pages.stream(reads.ListedEntries(first, f"{above}{reads.ABOVE_ALL}")):
             for entry in entries:
-                other = soft_404.around(entry.url)
-                if other != place and other[-1] == place[-1] and soft_404.above(other) == above:
+                other = nonexistent_pages.around(entry.url)
+                if other != place and other[-1] == place[-1] and nonexistent_pages.above(other) == above:
                     found.setdefault(other, entry.url)
             seen += len(entries)
             if len(found) >= BESIDE or seen >= MOST_SEEN:
@@ -115,7 +116,7 @@ async def _beside(pages: Record, place: str, above: str) -> Mapping[str, Url]:
 
 
 async def _keep_first(
-    pages: Record, answers: SiteAnswers, place: soft_404.Place, example: Url, same: frozenset[str]
+    pages: Record, answers: SiteAnswers, place: nonexistent_pages.Place, example: Url, same: frozenset[str]
 ) -> None:
     """Lists the first page of a list that shows what its nonexistent pages do.
 
@@ -137,8 +138,8 @@ async def unlist_empty_days(pages: Record, answers: SiteAnswers) -> None:
     """Unlists the days of a calendar that say the same 400 years later, when nothing is planned."""
     for urls in (await pages.read(reads.DoubtfulPlaces())).values():
         empty = 0
-        for number, url in enumerate(soft_404.from_both_ends(urls)):
-            later = soft_404.centuries_later(url)
+        for number, url in enumerate(nonexistent_pages.from_both_ends(urls)):
+            later = nonexistent_pages.centuries_later(url)
             if later is None or (number >= DAYS and not empty):
                 break
             facts = await _facts(pages, url)
