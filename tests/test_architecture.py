@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4128,
     "frontier": 8991,
     "sitemap": 5038,
-    "engine": 3709,
+    "engine": 3713,
     "workers": 1450,
     "app": 6253,
     "cli": 5955,

@@ -44,7 +44,7 @@ class Sandbox:
     [
         (b"<p>short", "here"),
         (b"<p>long " * 2_000 + b"words and more " * 10_000, "thread"),
-        (b"<div>" * 5_001, "sandbox"),
+        (b"<div>" * 5_501, "sandbox"),
         (b"<p>" + b"x" * 1_000_001, "sandbox"),
     ],
 )

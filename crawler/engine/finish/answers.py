@@ -11,6 +11,7 @@ from crawler.model.reply import Reply
 from crawler.model.visit import Lease, Visit
 from crawler.parse import fingerprint
 from crawler.parse.extract import Extract
+from crawler.parse.html import PageSource
 from crawler.parse.url import Url
 from crawler.rules import nonexistent_pages
 from crawler.rules.judge import Judge
@@ -44,7 +45,7 @@ class SiteAnswers:
         self._in_browser = SiteAnswers(judge, render, shells, min(most, RENDERED)) if render else self
         self._known: dict[Url, frozenset[str]] = {}
         self._links: dict[Url, frozenset[Url]] = {}
-        self._besides: dict[Url, str | None] = {}
+        self._without_values: dict[Url, str | None] = {}
 
     async def to(self, url: Url) -> frozenset[str]:
         """What is shown at a URL that may not exist."""
@@ -52,17 +53,17 @@ class SiteAnswers:
             reply = await self._ask(url) if len(self._known) < self._most else None
             found = self._known[url] = self._shown(reply, [url])
             self._links[url] = _links(self._judge, url, reply) if found and reply else frozenset()
-            self._besides[url] = _beside(self._judge, url, reply) if found and reply and "?" in url else None
+            self._without_values[url] = _without_values(self._judge, url, reply) if found else None
         return self._known[url]
 
-    def beside(self, url: Url) -> str | None:
+    def without_values(self, url: Url) -> str | None:
         """The content of what was shown `to` a URL, without what names a value of its query."""
-        return self._besides[url]
+        return self._without_values[url]
 
-    async def has_beside(self, page: Url, url: Url) -> bool:
+    async def shows_without_values(self, page: Url, url: Url) -> bool:
         """Whether another page shows that, without what names a value of the query of the URL."""
-        reply = await self._ask(page)
-        return reply is not None and _beside(self._judge, url, reply) == self._besides[url]
+        content = _without_values(self._judge, url, await self._ask(page))
+        return content is not None and content == self._without_values[url]
 
     def like(self, facts: Facts | None) -> "SiteAnswers":
         """The answers to be compared with a page: in the browser if it was rendered.
@@ -106,10 +107,14 @@ def _links(judge: Judge, url: Url, reply: Reply) -> frozenset[Url]:
     return frozenset(judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC)).links.followed)
 
 
-def _contents(judge: Judge, url: Url, reply: Reply | None) -> frozenset[str]:
-    """Empty for markup that may stall the parser, as the page is untrusted and is parsed in this process."""
+def _markup(judge: Judge, url: Url, reply: Reply | None) -> PageSource | None:
+    """None for markup that may stall the parser, as the page is untrusted and is parsed in this process."""
     markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC)) if reply else None
-    if markup is None or markup.is_risky or markup.is_long:
+    return None if markup is None or markup.is_risky or markup.is_long else markup
+
+
+def _contents(judge: Judge, url: Url, reply: Reply | None) -> frozenset[str]:
+    if (markup := _markup(judge, url, reply)) is None:
         return frozenset()
     plain = markup.wanted - NOT_PLAIN
     ways = (plain, plain | {Extract.ECHOLESS}, plain | {Extract.ECHOLESS, Extract.CALENDAR})
@@ -117,9 +122,8 @@ def _contents(judge: Judge, url: Url, reply: Reply | None) -> frozenset[str]:
     return frozenset(filter(None, (*own, fingerprint.BYTES + fingerprint.digest(markup.body))))
 
 
-def _beside(judge: Judge, url: Url, reply: Reply) -> str | None:
-    """The content without what names a value of the query. Only for markup that `_contents` has read."""
-    markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC))
-    if markup is None:
+def _without_values(judge: Judge, url: Url, reply: Reply | None) -> str | None:
+    """The content without what names a value of the query."""
+    if "?" not in url or (markup := _markup(judge, url, reply)) is None:
         return None
     return replace(markup, wanted=markup.wanted - NOT_PLAIN | {Extract.VALUELESS}).read().content

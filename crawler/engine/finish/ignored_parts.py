@@ -107,9 +107,9 @@ async def _only_names(pair: Pair, known: Mapping[Url, RepeatedPage], answers: Si
     if question is None or known[pair.url].content not in await answers.to(question):
         return False
     said = {base} if not base.startswith(BYTES) else (await answers.read(pair.base, [pair.base]))[0]
-    if answers.beside(question) in said:
+    if answers.without_values(question) in said:
         return True
-    return "?" in pair.base and await answers.has_beside(pair.base, question)
+    return "?" in pair.base and await answers.shows_without_values(pair.base, question)
 
 
 async def _same(
