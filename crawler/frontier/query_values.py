@@ -73,7 +73,7 @@ class ValueTable:
     def refuses(self, trap: int) -> bool:
         """Whether the site refuses values that do not exist in a pattern, and numbers hardly larger."""
         _, missing, is_bounded = self._db.one(ANSWERED, {"trap": trap})
-        return missing == REFUSED and (is_bounded is None or bool(is_bounded))
+        return missing == REFUSED and is_bounded in {None, True}
 
     def count_true(self, trap: int, since: int, found: int) -> int:
         """The true pages that a sample brought, where `found` contents were new without their addresses."""

@@ -27,7 +27,8 @@ from crawler.rules.record import HELD, LEASED, QUEUED, SETTLED, WAITING
 from crawler.rules.traps import GROWN, OVER_BUDGET, SAMPLE, Sampling
 
 WITHIN: Final = 1 << 24  # the rank of a URL to which only pages of its own pattern link, at least
-ROUND: Final = 5  # places by which a URL that is found one round later stands behind
+LATER: Final = 5  # places by which a URL that is found one round later stands behind
+_PLACE: Final = f"(v.rank % {WITHIN} - {LATER} * u.found)"  # among the held links of its page
 
 # Patterns with held URLs: one index lookup for each, however many URLs it has. Sorted, and therefore read
 # completely before the first row is changed.
@@ -66,13 +67,12 @@ WHERE run = :run AND NOT closed AND size_left <= 0
 NEXT: Final = f"""
 SELECT v.id FROM visit AS v JOIN url AS u ON u.id = v.id
 WHERE v.state = {HELD} AND v.trap = :trap AND v.depth <= :depth
-    AND (CAST(:turns AS bigint) IS NULL
-        OR v.rank % {WITHIN} - {ROUND} * u.found < {SAMPLE} * (:turns + :round - u.found))
+    AND (CAST(:turns AS bigint) IS NULL OR {_PLACE} < {SAMPLE} * (:turns + :round - u.found))
 ORDER BY v.rank, v.sample LIMIT :most
 """
 # The turn of the first URL that has not had its turn.
 NEXT_TURN: Final = f"""
-SELECT min((v.rank % {WITHIN} - {ROUND} * u.found) / {SAMPLE} - :round + u.found) + 1
+SELECT min({_PLACE} / {SAMPLE} - :round + u.found) + 1
 FROM visit AS v JOIN trap AS t ON t.id = v.trap JOIN url AS u ON u.id = v.id
 WHERE v.state = {HELD} AND v.depth <= :depth AND t.run = :run AND NOT t.proven AND t.dry = :dry
 """
@@ -88,7 +88,7 @@ RANK: Final = f"""
 UPDATE visit SET rank = r.rank FROM (
     SELECT id, min(place) AS rank FROM (
         SELECT v.id AS id, row_number() OVER (PARTITION BY p.id ORDER BY v.sample, v.id) - 1
-            + {ROUND} * u.found + CASE WHEN p.trap = v.trap THEN {WITHIN} ELSE 0 END AS place
+            + {LATER} * u.found + CASE WHEN p.trap = v.trap THEN {WITHIN} ELSE 0 END AS place
         FROM known AS p @each(p.links) JOIN visit AS v ON v.id = j.value JOIN url AS u ON u.id = v.id
         WHERE p.run = :run AND p.state = {SETTLED} AND v.state = {HELD} AND v.rank < 0
     ) AS links GROUP BY id
