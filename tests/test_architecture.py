@@ -48,7 +48,7 @@ BUDGETS = {
     "sitemap": 5038,
     "engine": 3713,
     "workers": 1450,
-    "app": 6253,
+    "app": 6254,
     "cli": 5955,
     "testing": 60,
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from crawler.model.protocol import MAX_IMAGES
 from tests.cli.conftest import Run
 from tests.cli.test_external import FINE, GONE, Web, methods, names, web  # noqa: F401 - fixtures
 from tests.postgres import new_state
@@ -87,12 +88,18 @@ def test_an_image_that_the_crawl_did_not_find_is_left_out(web: Web, run: Run) ->
     web.home.put("/ok.png", FINE)
     web.home.put("/gone.png", GONE)
     web.home.put("/down.png", http("", "500 Internal Server Error"))
-    assert (
-        run("crawl", web.url("home:/"), "--state", "s.db", "--images", "--rate", "0", "--retries", "0")[0]
-        == 0
-    )
+    site, settings = web.url("home:/"), ("--images", "--rate", "0", "--retries", "0")
+    assert run("crawl", site, "--state", "s.db", *settings)[0] == 0
     assert written(web) == ["home:/ok.png", "home:/down.png"]
     assert "home:/gone.png" not in {row["image"] for row in web.rows("images") if row["place"] == "sitemap"}
+
+
+def test_an_image_that_is_left_out_is_not_one_too_many(web: Web, run: Run) -> None:  # noqa: F811
+    shows(web, "/gone.png", *(f"/{n}.png" for n in range(MAX_IMAGES)), links='<a href="/gone.png">Large</a>')
+    web.home.put("/gone.png", GONE)
+    _, _, err = run("crawl", web.url("home:/"), "--state", "s.db", "--images", "--rate", "0")
+    assert len(written(web)) == MAX_IMAGES
+    assert "images-cut" not in err
 
 
 def test_images_are_asked_for_only_with_both_settings(web: Web) -> None:  # noqa: F811

@@ -150,8 +150,9 @@ class Images(Feature):
         left = None
         async for page in readings(rows, NAME, MAX_IMAGES):
             left = left or await _left(rows)
-            if (found := shown(page.read, left)).cut:
-                yield page, [(Code.IMAGES_CUT, cut_words(found))]
+            async for _, found in _of(rows, [page.url], left):
+                if found.cut:
+                    yield page, [(Code.IMAGES_CUT, cut_words(found))]
 
     async def about(self, rows: Reads, url: Url) -> tuple[object, Lines] | None:
         """See `Feature.about`: the first images with the same fate, and how many more there are."""
