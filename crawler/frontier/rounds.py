@@ -256,14 +256,15 @@ class Rounds:
                     continue
                 new = self._values.count_true(one.trap, one.since, new)
             then = sampling.after(new)
-            refuses = then.is_closed and self._values.refuses(one.trap)
-            if then.is_closed and one.kind != "repeats" and (then.proven or refuses):
-                seldom = self._db.one(SELDOM, {"trap": one.trap, "run": self._db.run})
-                then = then.patient(*seldom, refuses=refuses)
-            given = then._asdict() | {"closed": then.is_closed}
-            self._db.do(CONTINUE, given | {"round": self._patterns.round, "id": one.trap})
+            if then.is_closed and one.kind != "repeats":
+                refuses = self._values.refuses(one.trap)
+                if then.proven or refuses:
+                    seldom = self._db.one(SELDOM, {"trap": one.trap, "run": self._db.run})
+                    then = then.patient(*seldom, refuses=refuses)
+            given = {"closed": then.is_closed, "round": self._patterns.round, "id": one.trap}
+            self._db.do(CONTINUE, then._asdict() | given)
             if then.is_closed:
-                self._bar(one.trap, one.pattern, 0)
+                self._bar(one.trap, one.pattern)
                 shut.add(one.pattern)
         if not shut:
             return [], doubtful
@@ -277,20 +278,19 @@ class Rounds:
         if held is None or self._budget.left(1):
             return []
         spent = Trap("repeats", OVER_BUDGET, held[0])
-        given = {"trap": None, "depth": depth, "detail": spent.pattern, "now": self._db.now(), "longer": 0}
-        move(self._db, self._db.all(BARRED, given))
+        self._bar(None, spent.pattern, depth=depth)
         self._patterns.store_traps([spent])
         return [spent]
 
-    def _bar(self, trap: int, detail: str, longer: int) -> None:
-        given = {"trap": trap, "depth": ANY_DEPTH, "detail": detail, "now": self._db.now(), "longer": longer}
+    def _bar(self, trap: int | None, detail: str, *, longer: int = 0, depth: int = ANY_DEPTH) -> None:
+        """See `BARRED`."""
+        given = {"trap": trap, "depth": depth, "detail": detail, "now": self._db.now(), "longer": longer}
         move(self._db, self._db.all(BARRED, given))
 
     def _count_new(self, one: _Decidable, originals: Mapping[int, int]) -> int:
         """Contents that a sample brought: of its own pages, or else of pages that it led to first."""
         given = {"trap": one.trap, "run": self._db.run, "since": one.since}
-        is_repeats = one.kind == "repeats"
-        found = originals.get(one.trap, 0) if is_repeats else self._db.count(CONTENTS, given)
+        found = self._db.count(CONTENTS, given) if one.kind != "repeats" else originals.get(one.trap, 0)
         if (one.proven and found) or found > 1:
             return found
         if led := {content for (content,) in self._db.all(LED_TO, given)}:
@@ -368,6 +368,6 @@ class Rounds:
     def _cut(self, one: _Held) -> Trap:
         growing = f"{one.pattern} growing from page to page"
         example = self._db.one(EXAMPLE, {"trap": one.trap})[0]
-        self._bar(one.trap, growing, one.longest_before)
+        self._bar(one.trap, growing, longer=one.longest_before)
         self._patterns.store_traps([Trap(one.kind, growing, example)])
         return Trap(one.kind, growing, example)

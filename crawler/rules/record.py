@@ -358,21 +358,21 @@ class Datable(NamedTuple):
     def _changed(self, distrust: Distrust) -> int | None:
         """When the content was first seen, by earlier runs or this one."""
         head = (self.watched or "")[:HEAD]
-        change, is_block = head[:1], head[1:] in distrust.blocks
+        change, is_doubtful = head[:1], head[1:] in distrust.blocks
         if distrust.restless is not None:
-            is_block |= change in {LastChange.AGAIN, LastChange.REPEATED}
+            is_doubtful |= change in {LastChange.AGAIN, LastChange.REPEATED}
             # Where most pages are restless, another one that changes so often probably is as well.
             is_often = distrust.everywhere and self.changes * MOST_RUNS >= self.visits
-            is_block |= is_often and change in _NOTHING_KNOWN
-        if self._is_same or (is_block and self.published_content == self.dated_content):
-            # Content that is unchanged, or has returned, keeps its date; so does that beside a block.
+            is_doubtful |= is_often and change in _NOTHING_KNOWN
+        if self._is_same or (is_doubtful and self.published_content == self.dated_content):
+            # Content that is unchanged, or has returned, keeps its date; so does that of a doubtful change.
             at = self.dated_lastmod
             is_noise = change == LastChange.LEARNED and at not in {self.dated_header, self.dated_stated}
             is_false = at is None or distrust.is_build(at) or distrust.withdraws(self)
             return None if is_noise or is_false else at
         if self.settled is None or not self._differs_from_published or distrust.changes:
             return None
-        is_noise = is_block or (distrust.noisy and change == LastChange.REPEATED)
+        is_noise = is_doubtful or (distrust.noisy and change == LastChange.REPEATED)
         is_noise |= distrust.unseen and change in {"", LastChange.UNKNOWN}
         return None if is_noise else int(self.settled)
 

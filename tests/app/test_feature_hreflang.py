@@ -44,11 +44,8 @@ ALL = "de=de en=en"
         ([page(DE, "en=en"), page(EN, "en=en x-default=de")], "en=en", ["hreflang-no-self"]),
         ([page(DE, "en=en"), page(EN, "en=en de=de de-AT=de")], "en=en", ["hreflang-no-self"]),
         ([page(DE, "de=en"), page(EN, ALL)], "de=en", ["hreflang-no-self"]),
-        (
-            [page(DE, "de-UK=de en=en"), page(EN, ALL)],
-            ALL,
-            ["hreflang-code"],
-        ),  # with a wrong code, it is named
+        # A page that is named with a wrong code is named.
+        ([page(DE, "de-UK=de en=en"), page(EN, ALL)], ALL, ["hreflang-code"]),
         ([page(DE, "de=de de=fr"), page(FR, "de=de")], "", ["hreflang-conflict"]),
         ([page(DE, "de=de de-AT=de en=en"), page(EN, ALL)], "de=de de-AT=de en=en", []),
         ([page(DE, "de=de x-default=de")], "", []),

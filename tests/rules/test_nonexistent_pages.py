@@ -38,10 +38,8 @@ def test_places_from_the_page_outwards(path: str, places: list[str]) -> None:
     ("linked", "asked"),
     [
         ((), []),
-        (
-            ("/a", "/b/c", "/d?id=1", "/d?id=2"),
-            [],
-        ),  # names without an ending are asked first; numbers may be pages
+        # Names without an ending are asked first; numbers may be pages.
+        (("/a", "/b/c", "/d?id=1", "/d?id=2"), []),
         (("/a.html", "/b/c.html", "/d.php"), ["/{}.html"]),
         (("/a/", "/b/c/"), ["/{}/"]),
         (("/p?page=a", "/p?page=b", "/q?x=c"), ["/p?page={}"]),
