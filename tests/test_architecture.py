@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4128,
     "frontier": 8991,
     "sitemap": 5038,
-    "engine": 3713,
+    "engine": 3712,
     "workers": 1450,
     "app": 6254,
     "cli": 5955,

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from crawler.engine.finish.answers import plain_markup
 from crawler.model.note import ASKED_PLACES, MISSING
 from crawler.model.reply import Reply
 from crawler.model.visit import Lease, MissingPage, Visit
@@ -197,11 +198,10 @@ class MissingPages(Struct, eq=False):
         to = target_of(url, reply) if reply else None
         if to and to.startswith((f"{url}?", f"{url}/")):
             url, reply = to, await self.fetch(to)
-        lease, now = Lease(0, 0, Visit(url)), datetime.now(UTC)
-        markup = self.judge.markup(lease, reply, now) if reply else None
-        if reply is None or markup is None or markup.is_risky or markup.is_long:
+        markup = plain_markup(self.judge, url, reply)
+        if reply is None or markup is None:
             return None
         wanted = markup.wanted - {Extract.SPARING} | {Extract.BLOCKS, Extract.ECHOLESS}
         page = replace(markup, wanted=wanted).read()
-        links = self.judge(lease, reply, now, page).links.followed
+        links = self.judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC), page).links.followed
         return ShownPage(url, frozenset(page.blocks), page.content, links)

@@ -5,14 +5,13 @@ decided by `rules.impossible_values` and `frontier.query_values`.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from crawler.engine.finish.answers import plain_markup
 from crawler.model.reply import Reply, Response
 from crawler.model.trap import DoubtfulPattern, ImpossibleValues
-from crawler.model.visit import Lease, Visit
 from crawler.parse.extract import Extract
 from crawler.parse.url import Url
 from crawler.rules.impossible_values import (
@@ -56,7 +55,7 @@ class QueryValues(Struct, eq=False):
             return None
         if reply.status in REFUSING or leads_elsewhere(url, target_of(url, reply)):
             return REFUSED
-        markup = self.judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC))
-        if markup is None or markup.is_risky or markup.is_long or self.judge.renders:
+        markup = plain_markup(self.judge, url, reply)
+        if markup is None or self.judge.renders:
             return None
         return replace(markup, wanted=markup.wanted - {Extract.SPARING} | {Extract.ECHOLESS}).read().content

@@ -107,14 +107,14 @@ def _links(judge: Judge, url: Url, reply: Reply) -> frozenset[Url]:
     return frozenset(judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC)).links.followed)
 
 
-def _markup(judge: Judge, url: Url, reply: Reply | None) -> PageSource | None:
-    """None for markup that may stall the parser, as the page is untrusted and is parsed in this process."""
+def plain_markup(judge: Judge, url: Url, reply: Reply | None) -> PageSource | None:
+    """What can be read in this process; None for a page that may stall the parser, as it is untrusted."""
     markup = judge.markup(Lease(0, 0, Visit(url)), reply, datetime.now(UTC)) if reply else None
     return None if markup is None or markup.is_risky or markup.is_long else markup
 
 
 def _contents(judge: Judge, url: Url, reply: Reply | None) -> frozenset[str]:
-    if (markup := _markup(judge, url, reply)) is None:
+    if (markup := plain_markup(judge, url, reply)) is None:
         return frozenset()
     plain = markup.wanted - NOT_PLAIN
     ways = (plain, plain | {Extract.ECHOLESS}, plain | {Extract.ECHOLESS, Extract.CALENDAR})
@@ -124,6 +124,6 @@ def _contents(judge: Judge, url: Url, reply: Reply | None) -> frozenset[str]:
 
 def _without_values(judge: Judge, url: Url, reply: Reply | None) -> str | None:
     """The content without what names a value of the query."""
-    if "?" not in url or (markup := _markup(judge, url, reply)) is None:
+    if "?" not in url or (markup := plain_markup(judge, url, reply)) is None:
         return None
     return replace(markup, wanted=markup.wanted - NOT_PLAIN | {Extract.VALUELESS}).read().content
