@@ -236,10 +236,10 @@ def by_kind(pairs: Iterable[Pair]) -> Mapping[PartKind, Sequence[Pair]]:
 
 
 def narrower(pairs: Collection[Pair]) -> Iterator[Sequence[Pair]]:
-    """The pairs of one kind, of which only some are ignored, by the parameters that they have, or else by
-    their parts but for numbers: some mean something in a list only, or `new` does and `msg17` does not.
+    """Smaller groups of pairs of one kind, where the site ignores the part in some only: by the names of
+    their parameters, one of which may mean something in lists only, or else by the part without its numbers.
     """
-    for key in (_parameters, lambda pair: with_large_numbers(pair.part)):
+    for key in (_parameter_names, lambda pair: with_large_numbers(pair.part)):
         found: dict[object, list[Pair]] = {}
         for one in pairs:
             found.setdefault(key(one), []).append(one)
@@ -249,13 +249,13 @@ def narrower(pairs: Collection[Pair]) -> Iterator[Sequence[Pair]]:
             return
 
 
-def _parameters(pair: Pair) -> tuple[Sequence[str], Sequence[str]]:
+def _parameter_names(pair: Pair) -> tuple[Sequence[str], Sequence[str]]:
     one, other = (sorted(name for name, _ in parameters(url)) for url in (pair.url, pair.base))
     return tuple(one), tuple(other)
 
 
 def examples(pairs: Sequence[Pair]) -> Sequence[Pair]:
-    """A few of them, spread."""
+    """A few of them, evenly spread."""
     return pairs[:: -(-len(pairs) // EXAMPLES)]
 
 

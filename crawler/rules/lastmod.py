@@ -122,7 +122,7 @@ def restless(before: Restless | None, evidence: Evidence, blocks: int = 0) -> Re
     if not is_restless(known):
         return known
     if before and before.last:
-        # It may turn out a little later to be on most pages: also on those where nothing came again before.
+        # That most pages have it may be known only later: then dates up to now are doubtful, on all of them.
         is_news = is_everywhere(known, evidence) and not is_everywhere(before, evidence)
         is_early = before.last >= known.runs[0][0]
         last = evidence.since if is_news and is_early else before.last
