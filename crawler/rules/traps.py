@@ -59,10 +59,10 @@ _DATE_PATH: Final = late(
     r"(?=/?(?:\.[a-z]{1,5})?$)",
     re.IGNORECASE,
 )
-# In the middle of an address: a whole date, or a month that is a segment; /2024/05/title is an article.
+# Anywhere in an address: a whole date, or a year and month with "-"; /2024/05/title is an article.
 _DATE_INSIDE: Final = late(
-    rf"(?<=[/_.-])(?:{_YEAR}([-/._])(?:{_MONTH}|{_NAMED})\1{_DAY}|{_DAY}([-.]){_MONTH}\2{_YEAR}"
-    rf"|{_YEAR}-?(?:W|{_WEEK})\d\d?)(?=[/_.T-]|$)|(?<=/){_YEAR}(?:-{_TWO}|{_TWO}{_TWO_DAYS})(?=/)",
+    rf"(?<![^\W_])(?:{_YEAR}([-/._])(?:{_MONTH}|{_NAMED})\1{_DAY}|{_DAY}([-.]){_MONTH}\2{_YEAR}"
+    rf"|{_YEAR}-?(?:W|{_WEEK})\d\d?|{_YEAR}-{_TWO}|(?<=/){_YEAR}{_TWO}{_TWO_DAYS}(?=/))(?=[\W_]|T\d|$)",
     re.IGNORECASE,
 )
 # Without backtracking (`(?>` and `*+`), as a URL may contain "calend" a thousand times.
