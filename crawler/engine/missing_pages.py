@@ -23,7 +23,6 @@ from crawler.rules import nonexistent_pages, soft_404
 from crawler.rules.ignored_parts import ShownPage
 from crawler.rules.judge import Judge
 from crawler.rules.redirects import target_of
-from crawler.rules.traps import days_of
 
 SAMPLES = 6  # pages to which the start page links, that are compared
 MOST_PLACES = 50  # folders and paths that are asked in one run
@@ -92,7 +91,7 @@ class MissingPages(Struct, eq=False):
             )
         )
         for place, pages in sorted(places.items()):
-            if pages and place not in asked and len(asked) < MOST_PLACES and self._may_ask(pages[0]):
+            if pages and place not in asked and len(asked) < MOST_PLACES and self._may_ask(place, pages[0]):
                 found = await self._of_place(place, pages, starts)
                 asked[place], news = found is not None, True
                 if found:
@@ -130,9 +129,9 @@ class MissingPages(Struct, eq=False):
             found = shown if shown and (shown.is_exact or not number) else found
         return found
 
-    def _may_ask(self, page: Url) -> bool:
+    def _may_ask(self, place: str, page: Url) -> bool:
         """The days of a calendar are asked for by `finish.soft_404s`."""
-        return days_of(page) is None and origin(page) not in (self._known or ())
+        return not soft_404.is_calendar(place) and origin(page) not in (self._known or ())
 
     async def _answer(
         self, urls: Sequence[Url], starts: Sequence[Url], *, place: bool = False

@@ -19,9 +19,9 @@ from crawler.model.outcome import Unlisted, code
 from crawler.model.reasons import SeedKind, Why
 from crawler.model.survey import RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
-from crawler.rules import duplicates
+from crawler.rules import duplicates, soft_404
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
-from crawler.rules.soft_404 import DOUBTFUL, DOUBTFUL_DAYS, doubtful_place, title_words
+from crawler.rules.soft_404 import DOUBTFUL, DOUBTFUL_DAYS, is_calendar, title_words
 from crawler.rules.spellings import (
     Copy,
     Repeat,
@@ -144,22 +144,24 @@ def withdraw(db: Database, pages: Sequence[Url] | WithContent, why: Why, detail:
 def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[str, Sequence[Url]]:
     """See `ports.reads.DoubtfulPlaces`."""
     named = Counter[tuple[str, str]]()
-    place_of = lru_cache(CHUNK)(doubtful_place)  # one page leads to many
+    places_of = lru_cache(CHUNK)(soft_404.doubtful_places)  # one page leads to many
     for chunk in db.chunks(TITLES, {"run": db.run}):
         for _, url, title, _, via, _ in chunk:
-            at = place_of(via) if via else ""
-            is_near = "{" in at or (at and url.startswith((at, via)))  # the place of a calendar has a brace
-            if is_near and (place := doubtful_place(url)) in {via, at}:
-                named[place, title_words(Url(url), title)] += 1
+            at = places_of(via) if via else ()
+            if at and (is_calendar(at[-1]) or url.startswith((*at, via))):
+                near = {via, *at}.intersection(soft_404.doubtful_places(url))
+                named.update((place, title_words(Url(url), title)) for place in near)
     grown = (
-        place for (place, _), count in named.items() if count >= (DOUBTFUL_DAYS if "{" in place else DOUBTFUL)
+        place
+        for (place, _), count in named.items()
+        if count >= (DOUBTFUL_DAYS if is_calendar(place) else DOUBTFUL)
     )
     found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
         for _, url, _, content, _, outcome in chunk:
-            at = doubtful_place(url)
-            if at in found and outcome == LISTED and (content is None or content != known.get(at)):
-                found[at].append(Url(url))
+            for own in soft_404.doubtful_places(url) if outcome == LISTED else ():
+                if own in found and (content is None or content != known.get(own)):
+                    found[own].append(Url(url))
     return found
 
 

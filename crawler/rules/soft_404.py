@@ -13,7 +13,7 @@ from crawler.parse import url as urls
 from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.rules.nonexistent_pages import around
-from crawler.rules.traps import days_of
+from crawler.rules.traps import calendar_of, days_of
 
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
 DOUBTFUL_DAYS: Final = 3  # the same of a calendar, of which a few are asked at the end
@@ -24,7 +24,27 @@ _WORD: Final = late(r"[^\W\d_]+")
 
 def doubtful_place(url: str) -> str:
     """The calendar, folder or path of a page."""
-    return days_of(url) or around(url)
+    days = days_of(url)
+    if days and (calendar_of(url) or not ("?" in url or "/" in days.rpartition("}")[2])):
+        return days
+    return around(url)
+
+
+def doubtful_places(url: str) -> tuple[str, ...]:
+    """The same, and the calendar that it may be a day of though it is in a folder of that day."""
+    place = doubtful_place(url)
+    return (place, days) if (days := days_of(url)) and days != place else (place,)
+
+
+def is_calendar(place: str) -> bool:
+    """Whether a place is a calendar, of which the days are asked for."""
+    return "{" in place
+
+
+def is_sure_calendar(place: str, days: Collection[Url]) -> bool:
+    """Whether its days are many, and nothing but their dates in their addresses tells them apart."""
+    is_dated = "{date}" in place and "?" not in place
+    return is_dated and len(days) >= DOUBTFUL and not any("?" in url for url in days)
 
 
 def title_words(url: Url, title: str | None) -> str:

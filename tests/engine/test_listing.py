@@ -126,6 +126,41 @@ async def test_days_without_news_are_not_listed(tmp_path: Path, posted: int) -> 
     assert len(result.listed) - len(listed) == (1 if posted < 3 else 0)
 
 
+@pytest.mark.parametrize("form", ["/calendar/{}/event-{}", "/event?date={}&id={}"])
+async def test_events_whose_dates_mean_nothing_are_listed(tmp_path: Path, form: str) -> None:
+    names = [form.format(f"2024-05-{at + 1:02}", at) for at in range(9)]
+
+    def event(path: str, query: dict[str, str]) -> CannedResponse:
+        if path == "/robots.txt":
+            return Site.answer(404, b"")
+        at = int(query.get("id") or path.rpartition("-")[2])
+        said = f"<title>Event</title><p>{random.Random(at).randbytes(20).hex(' ')}"
+        return Site.answer(200, f"{said}<a href={names[(at + 1) % 9].replace('&', '&amp;')}>x</a>".encode())
+
+    with served({"/": start(names[0]), "*": event}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert sorted(result.listed) == sorted(["/", *names])
+
+
+@pytest.mark.parametrize("folder", ["/2024/05/17/", "/minutes/2024-05-17/"])
+async def test_errors_in_the_folder_of_a_day_have_an_end(tmp_path: Path, folder: str) -> None:
+    names = [f"{folder}a{at}" for at in range(12)]
+
+    def page(path: str, _: dict[str, str]) -> CannedResponse:
+        some = random.Random(path)
+        if not path.startswith(folder):
+            return Site.answer(404, b"")
+        if path in names:
+            return html(some.randbytes(20).hex(" "), f"{folder}gone-{path[-1]}")
+        links = "".join(f"<a href={folder}{some.randrange(10**9):x}-x>x</a>" for _ in range(2))
+        said = f"<title>No such page</title><p>Sorry, no such page. <p>Perhaps {some.random()}? {links}"
+        return Site.answer(200, said.encode())
+
+    with served({"/": start(*names), "*": page}) as (_, origin):
+        result = await crawl(origin, tmp_path, max_urls=600)
+    assert sorted(result.listed) == sorted(["/", *names])
+
+
 @pytest.mark.parametrize("pages", [1, 2, 3, 12])
 async def test_last_page_of_a_list_that_comes_again_is_listed_once(tmp_path: Path, pages: int) -> None:
     """For any higher number it is shown, too. Its number is not."""

@@ -4,6 +4,7 @@ The engine runs it at the end of a complete crawl, before the run is marked as c
 in the frontier and fetches a few more pages at most.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -135,18 +136,26 @@ async def _keep_first(
 
 
 async def unlist_empty_days(pages: Record, answers: SiteAnswers) -> None:
-    """Unlists the days of a calendar that say the same 400 years later, when nothing is planned."""
-    for urls in (await pages.read(reads.DoubtfulPlaces())).values():
-        empty = 0
-        for number, url in enumerate(nonexistent_pages.from_both_ends(urls)):
+    """Unlists the days of a calendar that say the same 400 years later, when nothing is planned.
+
+    Where each day says something else then, the site may ignore the date, and not be a calendar.
+    """
+    for place, urls in (await pages.read(reads.DoubtfulPlaces())).items():
+        empty, times = dict[Url, tuple[Url, frozenset[str]]](), Counter[str]()
+        least = 1 if len(urls) == 1 or soft_404.is_sure_calendar(place, urls) else 2
+        days = nonexistent_pages.from_both_ends(urls) if soft_404.is_calendar(place) else ()
+        for number, url in enumerate(days):
             later = nonexistent_pages.centuries_later(url)
             if later is None or (number >= DAYS and not empty):
                 break
             facts = await _facts(pages, url)
             if not (shown := await answers.like(facts).to(later)):
                 break
+            times.update(shown)
             if facts and not shown.isdisjoint(_versions(facts)):
-                empty += 1
+                empty[url] = later, shown
+        for url, (later, shown) in empty.items():
+            if any(times[text] >= least for text in shown):
                 await pages.withdraw([url], Why.SOFT_404, later)
 
 
