@@ -24,16 +24,16 @@ _WORD: Final = late(r"[^\W\d_]+")
 
 def doubtful_place(url: str) -> str:
     """The calendar, folder or path of a page."""
-    days = days_of(url)
-    if days and (calendar_of(url) or not ("?" in url or "/" in days.rpartition("}")[2])):
-        return days
-    return around(url)
+    return doubtful_places(url)[0]
 
 
 def doubtful_places(url: str) -> tuple[str, ...]:
     """The same, and the calendar that it may be a day of though it is in a folder of that day."""
-    place = doubtful_place(url)
-    return (place, days) if (days := days_of(url)) and days != place else (place,)
+    days = days_of(url)
+    if days is None:
+        return (around(url),)
+    is_in_folder = "?" in url or "/" in days.rpartition("}")[2]
+    return (around(url), days) if is_in_folder and calendar_of(url) is None else (days,)
 
 
 def is_calendar(place: str) -> bool:
