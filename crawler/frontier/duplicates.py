@@ -21,7 +21,7 @@ from crawler.model.survey import RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates, soft_404
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
-from crawler.rules.soft_404 import DOUBTFUL, DOUBTFUL_DAYS, is_calendar, title_words
+from crawler.rules.soft_404 import DOUBTFUL, is_calendar, title_words
 from crawler.rules.spellings import (
     Copy,
     Repeat,
@@ -151,11 +151,7 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
             if at and (is_calendar(at[-1]) or url.startswith((*at, via))):
                 near = {via, *at}.intersection(soft_404.doubtful_places(url))
                 named.update((place, title_words(Url(url), title)) for place in near)
-    grown = (
-        place
-        for (place, _), count in named.items()
-        if count >= (DOUBTFUL_DAYS if is_calendar(place) else DOUBTFUL)
-    )
+    grown = (place for (place, _), count in named.items() if count >= DOUBTFUL)
     found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
         for _, url, _, content, _, outcome in chunk:

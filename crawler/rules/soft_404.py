@@ -16,7 +16,6 @@ from crawler.rules.nonexistent_pages import around
 from crawler.rules.traps import calendar_of, days_of
 
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
-DOUBTFUL_DAYS: Final = 3  # the same of a calendar, of which a few are asked at the end
 SETTLED: Final = 2  # more nonexistent pages that took nothing from what those before have in common
 LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what all pages of the site have
 _WORD: Final = late(r"[^\W\d_]+")

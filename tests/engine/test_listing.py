@@ -1,10 +1,12 @@
 """Which pages are listed, in whole crawls: true pages that look alike are, one page under several URLs is once."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
 
+from crawler import Ending
 from crawler.cli.demo.site import CannedResponse, Site
 from tests.engine.test_rounds import Page, crawl, html, moved, served, start
 
@@ -157,7 +159,8 @@ async def test_errors_in_the_folder_of_a_day_have_an_end(tmp_path: Path, folder:
         return Site.answer(200, said.encode())
 
     with served({"/": start(*names), "*": page}) as (_, origin):
-        result = await crawl(origin, tmp_path, max_urls=600)
+        result = await crawl(origin, tmp_path, max_pages=1_400)
+    assert result.ending is Ending.COMPLETE
     assert sorted(result.listed) == sorted(["/", *names])
 
 
@@ -365,6 +368,22 @@ async def test_parameters_that_mean_something_elsewhere_are_ignored(tmp_path: Pa
     with served({"/": shop}) as (_, origin):
         result = await crawl(origin, tmp_path)
     assert sorted(result.listed) == sorted(["/", "/?at=list&by=name", "/?at=list&by=price", *names])
+
+
+async def test_posts_that_show_their_topic_are_not_listed(tmp_path: Path) -> None:
+    """Any number of a post does; a word in its place may be a page of its own."""
+
+    def board(_: str, query: dict[str, str]) -> CannedResponse:
+        if not re.fullmatch(r"(1?[0-9]|20)\.(0|new|msg[0-9]+)", query.get("t", "")):
+            return Site.answer(404, b"")
+        topic = query["t"].partition(".")[0]
+        return html(f"Topic {words(int(topic))}", f"/board?t={topic}.new", f"/board?t={topic}.msg{topic}")
+
+    topics = [f"/board?t={number}.0" for number in range(21)]
+    with served({"/": start(*topics), "/board": board}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert {*topics, "/"} <= {*result.listed}
+    assert [url for url in result.listed if "msg" in url] == []
 
 
 async def test_histories_that_go_on_are_listed_once_each(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ unrelated addresses, only the site itself shows that they are one.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from crawler.engine.finish.answers import PROBES, SiteAnswers
@@ -43,7 +43,7 @@ def _alike(pages: Sequence[RepeatedPage]) -> Sequence[RepeatedPage]:
 
 def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> Iterator[Pair]:
     """Pages that may be the same: with the same content, or with an echo of their address in it."""
-    closest, alike = _closest(pages), defaultdict[tuple[str | None, str], list[Url]](list)
+    firsts, alike = _firsts(pages), defaultdict[tuple[str | None, str], list[Url]](list)
     for page in pages:
         for shape in ignored_parts.with_one_folder_open(page.url):
             alike[page.title, shape].append(page.url)
@@ -52,7 +52,7 @@ def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
         shorter = [known[Url(base)] for base in ignored_parts.without_a_part(page.url) if base in known]
         bases = [base.url for base in shorter if base.is_like(page)][:1]
         if not bases:
-            bases = sorted(closest[page.url])
+            bases = sorted({firsts[page.origin, content] for content in page.contents} - {page.url})
         if not bases or is_echoless:
             # What repeats its address may have been left out of one of them only.
             titled = [base.url for base in shorter if base.title == page.title]
@@ -64,20 +64,12 @@ def _pairs(pages: Sequence[RepeatedPage], known: Mapping[Url, RepeatedPage]) -> 
             yield from ignored_parts.pairs(page.url, base)
 
 
-def _closest(pages: Iterable[RepeatedPage]) -> Mapping[Url, Collection[Url]]:
-    """With which pages of the same content each page is compared: the shortest, if the page only has more in
-    its address than that; else the shortest of those that differ in one part.
-    """
-    groups, found = defaultdict[tuple[str, str], list[Url]](list), defaultdict[Url, set[Url]](set)
+def _firsts(pages: Iterable[RepeatedPage]) -> Mapping[tuple[str, str], Url]:
+    """By origin and content: the page with the shortest address."""
+    found = dict[tuple[str, str], Url]()
     for page in sorted(pages, key=lambda page: _rank(page.url)):
         for content in page.contents:
-            groups[page.origin, content].append(page.url)
-    for first, *others in groups.values():
-        firsts = dict.fromkeys(ignored_parts.with_one_part_open(first), first) if others else {}
-        for url in others:
-            near = {firsts.setdefault(shape, url) for shape in ignored_parts.with_one_part_open(url)} - {url}
-            has_more = not any(pair.is_replaced for pair in ignored_parts.pairs(url, first))
-            found[url].add(first if has_more else min(near, key=_rank, default=first))
+            found.setdefault((page.origin, content), page.url)
     return found
 
 
