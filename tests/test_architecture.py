@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 75,
     "settings": 1721,
     "ports": 1070,
-    "rules": 4770,
+    "rules": 4794,
     "report": 4156,
     "fetch": 4128,
     "frontier": 8993,

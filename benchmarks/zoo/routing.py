@@ -3,6 +3,8 @@
 Their few true pages are linked relatively, so that each answer under a new path makes further paths.
 """
 
+from dataclasses import replace
+
 from benchmarks.zoo.site import MISSING, Reply, Request, Site, links, page, worthless
 
 NEWS = ("about", "team", "prices", "contact", "history")
@@ -190,6 +192,21 @@ def escapes(asked: Request) -> Reply:
     return page(asked.path.strip("/"), ["/"]) if asked.path in names else MISSING
 
 
+def step_views(asked: Request) -> Reply:
+    """A tour whose steps only name their number, which stands in the middle of their addresses."""
+    names = [f"/guide-{n}" for n in range(30)]
+    match asked.segments:
+        case []:
+            return page("tour", [*names, "/step/1/view"])
+        case ["step", step, "view"]:
+            now = int(step) if step.isdigit() and len(step) < 9 else 1
+            to = [f"/step/{2 * now + n}/view" for n in (0, 1)]
+            said = worthless("Tour", f"Step {step} of the tour.", to)
+            return replace(said, content="a step", optional=True)
+        case _:
+            return page(asked.target, ["/"]) if asked.target in names else MISSING
+
+
 SITES = (
     Site("last-segment", last_segment, ("/", *(f"/{name}/" for name in NEWS)), "front controller, relative links", endless=True),
     Site(
@@ -219,5 +236,6 @@ SITES = (
     Site("redirects-on", redirects_on, ("/", *(f"/offer-{n}" for n in range(20))), "redirects that never arrive", endless=True),
     Site("links-on-404", bad_missing, ("/", *(f"/part-{n}" for n in range(30))), "relative links on errors with 404", endless=True),
     Site("near-spellings", near_spellings, ("/", *(form.format(n) for n in range(20) for form in ("/set-{}", "/Set-{}", "/set-{}/", "/set-{}.html"))), "true pages whose addresses nearly agree"),
+    Site("step-views", step_views, ("/", *(f"/guide-{n}" for n in range(30))), "steps whose number stands in the middle of addresses", endless=True),
     Site("escapes", escapes, ("/", *(f"/caf%C3%A9-{n}" for n in range(24))), "four ways to escape one address"),
 )  # fmt: skip

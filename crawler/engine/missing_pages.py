@@ -47,7 +47,8 @@ class MissingPages(Struct, eq=False):
         if not self._known or lease.visit.url in starts:
             return lease
         url = lease.visit.url
-        missing = self._known.get(soft_404.doubtful_place(url)) or self._known.get(origin(url))
+        places = (*soft_404.doubtful_places(url), *nonexistent_pages.shapes(url), origin(url))
+        missing = next((page for place in places if (page := self._known.get(place))), None)
         return replace(lease, missing=missing) if missing else lease
 
     async def has_places(self) -> bool:
@@ -71,10 +72,9 @@ class MissingPages(Struct, eq=False):
             before = await self.frontier.recall(MISSING, "published") or {}
             found = {site: await self._of_origin(site, starts) for site in sorted(set(map(origin, starts)))}
             self._known = {site: page for site, page in found.items() if page}
-            places = [place for place, page in before.items() if page.is_place]
+            places = [place for place, page in before.items() if page.place]
             self._known |= {
-                place: self._known.get(origin(Url(place)), NOTHING)._replace(is_place=True)
-                for place in places
+                place: self._known.get(origin(Url(place)), NOTHING)._replace(place=place) for place in places
             }
             await self.frontier.remember(MISSING, self._known)
 
@@ -86,16 +86,14 @@ class MissingPages(Struct, eq=False):
         asked = dict(known)
         again, news = list[Url](), False
         places = await self.frontier.read(
-            reads.DoubtfulPlaces(
-                {place: page.content for place, page in self._known.items() if page.is_place}
-            )
+            reads.DoubtfulPlaces({place: page.content for place, page in self._known.items() if page.place})
         )
         for place, pages in sorted(places.items()):
             if pages and place not in asked and len(asked) < MOST_PLACES and self._may_ask(place, pages[0]):
                 found = await self._of_place(place, pages, starts)
                 asked[place], news = found is not None, True
                 if found:
-                    self._known[place] = found._replace(is_place=True)
+                    self._known[place] = found._replace(place=place)
             again += pages if asked.get(place) else ()
         if news:
             await self.frontier.remember(MISSING, self._known)

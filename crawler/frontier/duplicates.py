@@ -20,6 +20,7 @@ from crawler.model.reasons import SeedKind, Why
 from crawler.model.survey import RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates, soft_404
+from crawler.rules.nonexistent_pages import shape_of, shapes
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
 from crawler.rules.soft_404 import DOUBTFUL, is_calendar, title_words
 from crawler.rules.spellings import (
@@ -151,11 +152,13 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
             if at and (is_calendar(at[-1]) or url.startswith((*at, via))):
                 near = {via, *at}.intersection(soft_404.doubtful_places(url))
                 named.update((place, title_words(Url(url), title)) for place in near)
+            if via and (shape := shape_of(url, via)):
+                named[shape, title_words(Url(url), title, folders=True)] += 1
     grown = (place for (place, _), count in named.items() if count >= DOUBTFUL)
     found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
         for _, url, _, content, _, outcome in chunk:
-            for own in soft_404.doubtful_places(url) if outcome == LISTED else ():
+            for own in (*soft_404.doubtful_places(url), *shapes(url)) if outcome == LISTED else ():
                 if own in found and (content is None or content != known.get(own)):
                     found[own].append(Url(url))
     return found

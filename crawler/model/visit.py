@@ -52,7 +52,7 @@ class MissingPage(NamedTuple):
     blocks: tuple[int, ...]  # digests of pieces of text; none: only contents tell (`finish.soft_404s`)
     most: int  # pieces that such a page has
     is_exact: bool = False  # it has no other pieces
-    is_place: bool = False  # of a folder, and not of an origin
+    place: str = ""  # the folder, path or calendar, unless it is the origin
     content: str | None = None  # of all such pages, where it is one
     links: tuple[Url, ...] = ()  # to which all of them lead
 

@@ -124,7 +124,7 @@ class Judge:
             wanted |= {Extract.SPARING}
         elif days_of(url) is not None:
             wanted |= {Extract.ECHOLESS, Extract.CALENDAR}
-        elif content_digest.is_suspicious(url) or (lease.missing and lease.missing.is_place):
+        elif content_digest.is_suspicious(url) or (lease.missing and lease.missing.place):
             wanted |= {Extract.ECHOLESS}
         known = (prior.content if prior else None) or ""
         return PageSource(reply.body, url, charset, wanted, ignored=self._rules.ignored, known=known)

@@ -17,6 +17,7 @@ from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.rules.traps import date_in, without_date
 
+NAME: Final = "{name}"  # in place of a folder that tells pages apart; no URL has braces in its path
 MOST_ASKED: Final = 8  # nonexistent pages of an origin, folder or path
 NUMBERS: Final = ("9876543210", "8765432109")  # in place of a number
 MANY_NUMBERS: Final = tuple("98765432109876543210"[at : at + 10] for at in range(MOST_ASKED))  # one for each
@@ -64,18 +65,19 @@ def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
             yield [with_values(first, dict.fromkeys(named, name)) for name in names]
         return
     numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
-    one, other = first.removeprefix(place), last.removeprefix(place)
+    start, _, rest = place.partition(NAME)
+    one, other = (page.removeprefix(start).removesuffix(rest) for page in (first, last))
     end = _ending(one)
     is_number = one.removesuffix(end).isdigit()
     like = [(one, other)[at % 2] for at in range(MOST_ASKED)]
-    yield [Url(f"{place}{name}{end}") for name in (numbers if is_number else names)]
+    yield [Url(f"{start}{name}{end}{rest}") for name in (numbers if is_number else names)]
     forms = [
         [with_large_numbers(name, number) for name, number in zip(like, numbers, strict=True)],
         [_YEAR.sub(str(2_400 + 61 * at), name) for at, name in enumerate(like)],
     ]
     for form in forms:
         if not is_number and one not in form and other not in form:
-            yield [Url(f"{place}{name}") for name in form]
+            yield [Url(f"{start}{name}{rest}") for name in form]
 
 
 def like_linked(site: str, linked: Collection[Url]) -> Iterator[Sequence[Url]]:
@@ -124,6 +126,26 @@ def around(url: str) -> str:
     """The folder of a page, or its path if it has a query, as in the prefix of a `Place`."""
     path, mark, _ = url.partition("?")
     return f"{path}?" if mark else urls.in_folder(url)[0]
+
+
+def shapes(url: str) -> Iterator[str]:
+    """The addresses of a page with `NAME` in place of one of its folders."""
+    path, mark, _ = url.partition("?")
+    start, end = urls.path_start(path) + 1, len(path) - 1
+    while not mark and (at := path.find("/", start, end)) > 0:
+        yield f"{path[:start]}{NAME}{path[at:]}"
+        start = at + 1
+
+
+def shape_of(url: str, other: str) -> str | None:
+    """That of two pages, if one folder tells them apart."""
+    one, two = url.split("/"), other.split("/")
+    apart = [at for at, parts in enumerate(zip(one, two, strict=False)) if parts[0] != parts[1]]
+    if len(one) != len(two) or len(apart) != 1:
+        return None
+    one[apart[0]] = NAME
+    shape = "/".join(one)
+    return shape if shape in shapes(url) else None
 
 
 def above(prefix: str) -> str | None:

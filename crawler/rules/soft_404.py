@@ -12,7 +12,7 @@ from crawler.model.visit import Links, MissingPage
 from crawler.parse import url as urls
 from crawler.parse.late import late
 from crawler.parse.url import Url
-from crawler.rules.nonexistent_pages import around
+from crawler.rules.nonexistent_pages import NAME, around, shapes
 from crawler.rules.traps import calendar_of, days_of
 
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
@@ -37,7 +37,7 @@ def doubtful_places(url: str) -> tuple[str, ...]:
 
 def is_calendar(place: str) -> bool:
     """Whether a place is a calendar, of which the days are asked for."""
-    return "{" in place
+    return "{" in place and NAME not in place
 
 
 def is_sure_calendar(place: str, days: Collection[Url]) -> bool:
@@ -46,10 +46,11 @@ def is_sure_calendar(place: str, days: Collection[Url]) -> bool:
     return is_dated and len(days) >= DOUBTFUL and not any("?" in url for url in days)
 
 
-def title_words(url: Url, title: str | None) -> str:
-    """The title of a page, without numbers and words of its URL."""
+def title_words(url: Url, title: str | None, *, folders: bool = False) -> str:
+    """The title of a page, without numbers and words of its query or name, or of its folders as well."""
     _, mark, query = url.partition("?")
-    own = {unquote(word).casefold() for word in _WORD.findall(query if mark else urls.in_folder(url)[1])}
+    text = query if mark else urls.target(url) if folders else urls.in_folder(url)[1]
+    own = {unquote(word).casefold() for word in _WORD.findall(text)}
     return " ".join(word for word in _WORD.findall((title or "").casefold()) if word not in own)
 
 
@@ -95,12 +96,14 @@ def leading_on(url: Url, links: Links, missing: MissingPage) -> Links:
 
     What is shown in place of all that is missing may lead to true pages, and says so at each address.
     """
-    place = doubtful_place(url)
+    place = missing.place
     if url in shown_instead(place):
         return links
     always = frozenset(missing.links)
     return links._replace(
-        followed=tuple(to for to in links.followed if to in always or not to.startswith(place))
+        followed=tuple(
+            to for to in links.followed if to in always or not (to.startswith(place) or place in shapes(to))
+        )
     )
 
 

@@ -149,6 +149,33 @@ def test_nonexistent_pages_look_like_those_that_are_there(names: list[str], form
 
 
 @pytest.mark.parametrize(
+    ("page", "other", "shape", "form"),
+    [
+        ("/step/1/view", "/step/2/view", "/step/{name}/view", r"/step/\d{10}/view"),
+        ("/u/ann/", "/u/ann-2/", None, ""),
+        ("/u/ann/log/", "/u/bo/log/", "/u/{name}/log/", r"/u/[0-9a-f]{6}-no-such-page/log/"),
+        ("/ann/log.html", "/bo/log.html", "/{name}/log.html", r"/[0-9a-f]{6}-no-such-page/log.html"),
+        ("/a/1/b/1/c", "/a/1/b/2/c", "/a/1/b/{name}/c", r"/a/1/b/\d{10}/c"),
+        ("/a/1/b/1", "/a/2/b/2", None, ""),
+        ("/a/1/b", "/a/2/b/c", None, ""),
+        ("/a/1/b?c=/d/", "/a/2/b?c=/d/", None, ""),
+        ("/a/b", "/a/b", None, ""),
+    ],
+)
+def test_pages_that_a_folder_tells_apart(page: str, other: str, shape: str | None, form: str) -> None:
+    one, two = Url(HOME + page), Url(HOME + other)
+    found = nonexistent_pages.shape_of(one, two)
+    assert found == nonexistent_pages.shape_of(two, one) == (shape and HOME + shape)
+    if found:
+        assert found in nonexistent_pages.shapes(one)
+        assert found in nonexistent_pages.shapes(two)
+        first = next(iter(nonexistent_pages.at_place(found, [one, two])))
+        assert len({*first}) == nonexistent_pages.MOST_ASKED
+        assert all(re.fullmatch(form, url.removeprefix(HOME)) for url in first)
+        assert all(found in nonexistent_pages.shapes(url) for url in first)
+
+
+@pytest.mark.parametrize(
     ("queries", "form"),
     [
         (["q=tea&n=1", "q=milk&n=2"], r"q=[0-9a-f]{6}-no-such-page&n=1"),

@@ -28,13 +28,16 @@ def test_pages_of_a_place_that_call_themselves_the_same(
 
 def test_page_shown_for_anything_leads_on_as_all_such_pages_do() -> None:
     shop = "https://site.test/shop/"
-    missing = MissingPage(
-        (), 9, is_place=True, content="c", links=(Url(f"{shop}a"), Url("https://site.test/"))
-    )
+    missing = MissingPage((), 9, place=shop, content="c", links=(Url(f"{shop}a"), Url("https://site.test/")))
     to = tuple(map(Url, (f"{shop}a", f"{shop}x-1", "https://site.test/b")))
     assert soft_404.leading_on(Url(f"{shop}x"), Links(to), missing).followed == (to[0], to[2])
-    home = Url("https://site.test/")
-    assert soft_404.leading_on(home, Links(to), missing).followed == to, "the page of the place itself"
+    assert soft_404.leading_on(Url(shop), Links(to), missing).followed == to, "the page of the place itself"
+
+
+def test_pages_that_a_folder_tells_apart_lead_nowhere() -> None:
+    missing = MissingPage((), 9, place=f"{HOME}/step/{{name}}/view", content="c")
+    to = tuple(Url(HOME + path) for path in ("/step/2/view", "/step/2/other", "/step/view", "/step/2/a/view"))
+    assert soft_404.leading_on(Url(f"{HOME}/step/1/view"), Links(to), missing).followed == to[1:]
 
 
 def test_page_of_the_place_is_shown_instead() -> None:
