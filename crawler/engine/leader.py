@@ -26,7 +26,7 @@ from crawler.rules import traps
 log = logging.getLogger("crawler.crawl")
 
 FIRST_LOOK = 100  # requests after which folders are looked at
-LATER = 1.5  # times as many until the next look
+LATER = 2  # times as many until the next look
 
 
 class Leader(Struct, eq=False):

@@ -22,10 +22,11 @@ from crawler.ports import Frontier, reads
 from crawler.rules import nonexistent_pages, soft_404
 from crawler.rules.ignored_parts import ShownPage
 from crawler.rules.judge import Judge
+from crawler.rules.nonexistent_pages import NAME
 from crawler.rules.redirects import target_of
 
 SAMPLES = 6  # pages to which the start page links, that are compared
-MOST_PLACES = 50  # folders and paths that are asked in one run
+MOST_PLACES = 50  # folders and paths that are asked in one run, and as many shapes of addresses
 NOTHING = MissingPage((), 0)  # matches no page
 MOST_LINKS = 200  # of a page that a folder shows for all that is missing
 
@@ -47,7 +48,9 @@ class MissingPages(Struct, eq=False):
         if not self._known or lease.visit.url in starts:
             return lease
         url = lease.visit.url
-        places = (*soft_404.doubtful_places(url), *nonexistent_pages.shapes(url), origin(url))
+        shapes = [place for place in self._known if NAME in place and nonexistent_pages.has_shape(url, place)]
+        shapes.sort(key=lambda shape: (-len(shape), shape))
+        places = (*soft_404.doubtful_places(url), *shapes, origin(url))
         missing = next((page for place in places if (page := self._known.get(place))), None)
         return replace(lease, missing=missing) if missing else lease
 
@@ -88,8 +91,9 @@ class MissingPages(Struct, eq=False):
         places = await self.frontier.read(
             reads.DoubtfulPlaces({place: page.content for place, page in self._known.items() if page.place})
         )
-        for place, pages in sorted(places.items()):
-            if pages and place not in asked and len(asked) < MOST_PLACES and self._may_ask(place, pages[0]):
+        for place, pages in sorted(places.items(), key=lambda found: (NAME in found[0], found[0])):
+            alike = sum((NAME in other) == (NAME in place) for other in asked)
+            if pages and place not in asked and alike < MOST_PLACES and self._may_ask(place, pages[0]):
                 found = await self._of_place(place, pages, starts)
                 asked[place], news = found is not None, True
                 if found:
@@ -119,12 +123,14 @@ class MissingPages(Struct, eq=False):
     async def _of_place(self, place: str, pages: Sequence[Url], starts: Sequence[Url]) -> MissingPage | None:
         """What a folder shows for pages that do not exist.
 
-        What is asked in the form of its own pages may be one of them, unless two of them lead to one answer.
+        What is asked in the form of its own pages may be one of them, unless two of them lead to one answer;
+        so may what is asked above folders.
         """
+        is_deep = place.endswith(f"/{NAME}")
         found: MissingPage | None = None
         for number, form in enumerate(nonexistent_pages.at_place(place, pages)):
             shown = None if found else await self._answer(form, starts, place=True)
-            found = shown if shown and (shown.is_exact or not number) else found
+            found = shown if shown and (shown.is_exact or not (number or is_deep)) else found
         return found
 
     def _may_ask(self, place: str, page: Url) -> bool:

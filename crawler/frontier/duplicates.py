@@ -20,7 +20,7 @@ from crawler.model.reasons import SeedKind, Why
 from crawler.model.survey import RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates, soft_404
-from crawler.rules.nonexistent_pages import shape_of, shapes
+from crawler.rules.nonexistent_pages import NAME, has_shape, shapes_of
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
 from crawler.rules.soft_404 import DOUBTFUL, is_calendar, title_words
 from crawler.rules.spellings import (
@@ -148,17 +148,22 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
     places_of = lru_cache(CHUNK)(soft_404.doubtful_places)  # one page leads to many
     for chunk in db.chunks(TITLES, {"run": db.run}):
         for _, url, title, _, via, _ in chunk:
-            at = places_of(via) if via else ()
-            if at and (is_calendar(at[-1]) or url.startswith((*at, via))):
-                near = {via, *at}.intersection(soft_404.doubtful_places(url))
-                named.update((place, title_words(Url(url), title)) for place in near)
-            if via and (shape := shape_of(url, via)):
-                named[shape, title_words(Url(url), title, folders=True)] += 1
+            if via is None:
+                continue
+            at = places_of(via)
+            near = {*shapes_of(url, via)}
+            if is_calendar(at[-1]) or url.startswith((*at, via)):
+                near |= {via, *at}.intersection(soft_404.doubtful_places(url))
+            if near:
+                words = title_words(Url(url), title)
+                named.update([(place, words) for place in near])
     grown = (place for (place, _), count in named.items() if count >= DOUBTFUL)
     found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
+    shaped = [place for place in found if NAME in place]
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
         for _, url, _, content, _, outcome in chunk:
-            for own in (*soft_404.doubtful_places(url), *shapes(url)) if outcome == LISTED else ():
+            places = (*soft_404.doubtful_places(url), *(it for it in shaped if has_shape(url, it)))
+            for own in places if outcome == LISTED else ():
                 if own in found and (content is None or content != known.get(own)):
                     found[own].append(Url(url))
     return found

@@ -17,7 +17,7 @@ from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.rules.traps import date_in, without_date
 
-NAME: Final = "{name}"  # in place of a folder that tells pages apart; no URL has braces in its path
+NAME: Final = "{name}"  # in place of what tells pages apart; no URL has braces in its path
 MOST_ASKED: Final = 8  # nonexistent pages of an origin, folder or path
 NUMBERS: Final = ("9876543210", "8765432109")  # in place of a number
 MANY_NUMBERS: Final = tuple("98765432109876543210"[at : at + 10] for at in range(MOST_ASKED))  # one for each
@@ -26,6 +26,7 @@ YEARS: Final = ("2961", "2983")  # in place of a year: nothing is planned for so
 _YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d)?(?!\d)|$)")
 _LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
 _NUMBER: Final = late(r"-?\d+")
+_TO_SEPARATOR: Final = late(r".*[/\-_.;=,:~+!]", re.DOTALL)
 _ENDING: Final = late(r"(?:(?<=.)\.[a-z]{1,5})?/?$", re.IGNORECASE)  # of the name of a page
 MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
 
@@ -57,7 +58,7 @@ def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
     Some sites read only names like theirs: with numbers, or with the year of a calendar of any spelling.
     Of a path with a query: names as values, where pages have names there; numbers may be pages.
     """
-    first, *_, last = sorted((*pages, pages[0]), key=lambda url: (len(url), url))
+    first = min(pages, key=lambda url: (len(url), url))
     names = nonexistent_names(first)
     if place.endswith("?"):
         named = {name for name, seen in differing(pages).items() if not all(map(_NUMBER.fullmatch, seen))}
@@ -66,17 +67,22 @@ def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
         return
     numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
     start, _, rest = place.partition(NAME)
-    one, other = (page.removeprefix(start).removesuffix(rest) for page in (first, last))
-    end = _ending(one)
-    is_number = one.removesuffix(end).isdigit()
+    there = [page.removeprefix(start).removesuffix(rest) for page in pages]
+    digits = [name for name in there if name.removesuffix(_ending(name)).isdigit()]
+    are_numbers = 2 * len(digits) >= len(there)
+    one, *_, other = sorted([*(digits if are_numbers else there)] * 2, key=lambda name: (len(name), name))
+    yield [Url(f"{start}{name}{_ending(one)}{rest}") for name in (numbers if are_numbers else names)]
+    if are_numbers:
+        return
+    if digits:
+        yield [Url(f"{start}{number}{_ending(digits[0])}{rest}") for number in numbers]
     like = [(one, other)[at % 2] for at in range(MOST_ASKED)]
-    yield [Url(f"{start}{name}{end}{rest}") for name in (numbers if is_number else names)]
     forms = [
         [with_large_numbers(name, number) for name, number in zip(like, numbers, strict=True)],
         [_YEAR.sub(str(2_400 + 61 * at), name) for at, name in enumerate(like)],
     ]
     for form in forms:
-        if not is_number and one not in form and other not in form:
+        if one not in form and other not in form:
             yield [Url(f"{start}{name}{rest}") for name in form]
 
 
@@ -128,24 +134,40 @@ def around(url: str) -> str:
     return f"{path}?" if mark else urls.in_folder(url)[0]
 
 
-def shapes(url: str) -> Iterator[str]:
-    """The addresses of a page with `NAME` in place of one of its folders."""
-    path, mark, _ = url.partition("?")
-    start, end = urls.path_start(path) + 1, len(path) - 1
-    while not mark and (at := path.find("/", start, end)) > 0:
-        yield f"{path[:start]}{NAME}{path[at:]}"
-        start = at + 1
+def shapes_of(url: str, other: str) -> Iterator[str]:
+    """What the addresses of two pages have in common, with `NAME` in place of what tells them apart; and the
+    folder below which both are. Not the folder of the first one, nor the origin.
+    """
+    same = _shared(url, other)
+    start = url[: url.rfind("/", 0, same) + 1]
+    root = url[: urls.path_start(url) + 1]
+    if not start.startswith(root) or "?" in url or "?" in other:
+        return
+    folder, name = urls.in_folder(url)
+    if start not in {folder, root}:
+        yield f"{start}{NAME}"
+    if found := _TO_SEPARATOR.match(url, len(start), same):
+        start = url[: found.end()]
+    rest, others = url[: len(start) - 1 : -1], other[: len(start) - 1 : -1]
+    found = _TO_SEPARATOR.match(rest, 0, _shared(rest, others))
+    end = found[0][::-1] if found else ""
+    if start not in {folder, root} or end not in {"", _ending(name)}:
+        yield f"{start}{NAME}{end}"
 
 
-def shape_of(url: str, other: str) -> str | None:
-    """That of two pages, if one folder tells them apart."""
-    one, two = url.split("/"), other.split("/")
-    apart = [at for at, parts in enumerate(zip(one, two, strict=False)) if parts[0] != parts[1]]
-    if len(one) != len(two) or len(apart) != 1:
-        return None
-    one[apart[0]] = NAME
-    shape = "/".join(one)
-    return shape if shape in shapes(url) else None
+def _shared(one: str, other: str) -> int:
+    """The length of what two texts begin with."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
+
+
+def has_shape(url: str, shape: str) -> bool:
+    """Whether an address is one of these."""
+    start, _, end = shape.partition(NAME)
+    return len(url) > len(start) + len(end) and url.startswith(start) and url.endswith(end) and "?" not in url
 
 
 def above(prefix: str) -> str | None:

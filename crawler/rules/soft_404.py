@@ -12,7 +12,7 @@ from crawler.model.visit import Links, MissingPage
 from crawler.parse import url as urls
 from crawler.parse.late import late
 from crawler.parse.url import Url
-from crawler.rules.nonexistent_pages import NAME, around, shapes
+from crawler.rules.nonexistent_pages import NAME, around, has_shape
 from crawler.rules.traps import calendar_of, days_of
 
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
@@ -35,6 +35,11 @@ def doubtful_places(url: str) -> tuple[str, ...]:
     return (around(url), days) if is_in_folder and calendar_of(url) is None else (days,)
 
 
+def is_within(url: str, place: str) -> bool:
+    """Whether a page is in a place, at any depth."""
+    return has_shape(url, place) if NAME in place else url.startswith(place)
+
+
 def is_calendar(place: str) -> bool:
     """Whether a place is a calendar, of which the days are asked for."""
     return "{" in place and NAME not in place
@@ -46,11 +51,9 @@ def is_sure_calendar(place: str, days: Collection[Url]) -> bool:
     return is_dated and len(days) >= DOUBTFUL and not any("?" in url for url in days)
 
 
-def title_words(url: Url, title: str | None, *, folders: bool = False) -> str:
-    """The title of a page, without numbers and words of its query or name, or of its folders as well."""
-    _, mark, query = url.partition("?")
-    text = query if mark else urls.target(url) if folders else urls.in_folder(url)[1]
-    own = {unquote(word).casefold() for word in _WORD.findall(text)}
+def title_words(url: Url, title: str | None) -> str:
+    """The title of a page, without numbers and words of its URL."""
+    own = {*_WORD.findall(unquote(urls.target(url)).casefold())}
     return " ".join(word for word in _WORD.findall((title or "").casefold()) if word not in own)
 
 
@@ -101,9 +104,7 @@ def leading_on(url: Url, links: Links, missing: MissingPage) -> Links:
         return links
     always = frozenset(missing.links)
     return links._replace(
-        followed=tuple(
-            to for to in links.followed if to in always or not (to.startswith(place) or place in shapes(to))
-        )
+        followed=tuple(to for to in links.followed if to in always or not is_within(to, place))
     )
 
 

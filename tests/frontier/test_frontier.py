@@ -878,6 +878,25 @@ async def test_places_that_grow_from_within_under_one_title_are_found(bench: Ben
     assert {*places.get(f"{SITE}/shop/", ())} >= ({SITE + url for url in urls} if places else set())
 
 
+@pytest.mark.parametrize(
+    ("form", "shape"),
+    [
+        ("/tour-{}.html", "/tour-{name}.html"),
+        ("/tour/{}/view", "/tour/{name}/view"),
+        ("/t/{}/a", "/t/{name}"),
+    ],
+)
+async def test_pages_whose_addresses_are_alike_grow_as_a_place(bench: Bench, form: str, shape: str) -> None:
+    first, *others = [Url(SITE + form.format(chr(97 + n))) for n in range(21)]
+    await bench.ready(first)
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed(), *(Visit(url, 1, first) for url in others), facts=Facts(200))
+    for lease in await bench.leases():
+        await bench.settle(lease, Listed(), facts=Facts(200, title="Step"))
+    places = await bench.frontier.read(reads.DoubtfulPlaces())
+    assert {*places[SITE + shape]} == {first, *others}
+
+
 async def test_pages_with_scripts_are_counted_by_kind(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page(f"/{name}") for name in "abc"])

@@ -132,6 +132,7 @@ def test_places_of_many_pages_are_asked_once_each_and_not_all() -> None:
         ([".hidden"], [r"[0-9a-f]{6}-no-such-page"]),
         (["ab.12"], [r"[0-9a-f]{6}-no-such-page", r"ab\.\d{10}"]),
         (["ab", "12"], [r"\d{10}"]),
+        (["ab", "cd", "12"], [r"[0-9a-f]{6}-no-such-page", r"\d{10}"]),
         (["lot-12", "lot-127"], [r"[0-9a-f]{6}-no-such-page", r"lot-\d{10}"]),
         (
             ["kw9-2026", "kw12-2026"],
@@ -149,30 +150,37 @@ def test_nonexistent_pages_look_like_those_that_are_there(names: list[str], form
 
 
 @pytest.mark.parametrize(
-    ("page", "other", "shape", "form"),
+    ("page", "other", "shapes"),
     [
-        ("/step/1/view", "/step/2/view", "/step/{name}/view", r"/step/\d{10}/view"),
-        ("/u/ann/", "/u/ann-2/", None, ""),
-        ("/u/ann/log/", "/u/bo/log/", "/u/{name}/log/", r"/u/[0-9a-f]{6}-no-such-page/log/"),
-        ("/ann/log.html", "/bo/log.html", "/{name}/log.html", r"/[0-9a-f]{6}-no-such-page/log.html"),
-        ("/a/1/b/1/c", "/a/1/b/2/c", "/a/1/b/{name}/c", r"/a/1/b/\d{10}/c"),
-        ("/a/1/b/1", "/a/2/b/2", None, ""),
-        ("/a/1/b", "/a/2/b/c", None, ""),
-        ("/a/1/b?c=/d/", "/a/2/b?c=/d/", None, ""),
-        ("/a/b", "/a/b", None, ""),
+        ("/step/1/view", "/step/2/view", {"/step/{name}": r"/step/\w{6}-no-such-page", "/step/{name}/view": r"/step/\d{10}/view"}),
+        ("/u/ann/", "/u/bo/", {}),
+        ("/u/ann/", "/u/", {}),
+        ("/lists/first", "/shop/a", {}),
+        ("/u/ann-1/", "/u/ann-2/", {"/u/ann-{name}/": r"/u/ann-\d{10}/"}),
+        ("/tour-1.html", "/tour-12.html", {"/tour-{name}.html": r"/tour-\d{10}.html"}),
+        ("/ann/log.html", "/bo/log.html", {"/{name}/log.html": r"/\w{6}-no-such-page/log.html"}),
+        ("/a/1/b/1/c", "/a/1/b/2/c", {"/a/1/b/{name}": r".*-page", "/a/1/b/{name}/c": r"/a/1/b/\d{10}/c"}),
+        ("/t;v=1", "/t;v=2", {"/t;v={name}": r"/t;v=\d{10}"}),
+        ("/a/b/c/d", "/a/x", {"/a/{name}": r"/a/\w{6}-no-such-page"}),
+        ("/a", "/b", {}),
+        ("/a/1?c=/d/", "/a/2?c=/d/", {}),
+        ("/a/b", "/a/b", {}),
     ],
-)
-def test_pages_that_a_folder_tells_apart(page: str, other: str, shape: str | None, form: str) -> None:
+)  # fmt: skip
+def test_pages_whose_addresses_are_alike(page: str, other: str, shapes: dict[str, str]) -> None:
     one, two = Url(HOME + page), Url(HOME + other)
-    found = nonexistent_pages.shape_of(one, two)
-    assert found == nonexistent_pages.shape_of(two, one) == (shape and HOME + shape)
-    if found:
-        assert found in nonexistent_pages.shapes(one)
-        assert found in nonexistent_pages.shapes(two)
-        first = next(iter(nonexistent_pages.at_place(found, [one, two])))
+    assert {*nonexistent_pages.shapes_of(one, two)} == {HOME + shape for shape in shapes}
+    for shape, form in shapes.items():
+        assert nonexistent_pages.has_shape(one, HOME + shape)
+        assert nonexistent_pages.has_shape(two, HOME + shape)
+        first = next(iter(nonexistent_pages.at_place(HOME + shape, [one, two])))
         assert len({*first}) == nonexistent_pages.MOST_ASKED
         assert all(re.fullmatch(form, url.removeprefix(HOME)) for url in first)
-        assert all(found in nonexistent_pages.shapes(url) for url in first)
+        assert all(nonexistent_pages.has_shape(url, HOME + shape) for url in first)
+
+
+def test_pages_of_two_sites_have_no_shape() -> None:
+    assert not [*nonexistent_pages.shapes_of(f"{HOME}/a/1/b", f"{HOME[:-1]}/a/2/b")]
 
 
 @pytest.mark.parametrize(
