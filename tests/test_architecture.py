@@ -35,13 +35,13 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4335,
+    "parse": 4339,
     "model": 2045,
     "errors": 200,
     "scratch": 75,
     "settings": 1721,
     "ports": 1070,
-    "rules": 4817,
+    "rules": 4835,
     "report": 4156,
     "fetch": 4128,
     "frontier": 8997,

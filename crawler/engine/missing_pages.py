@@ -193,7 +193,7 @@ class MissingPages(Struct, eq=False):
         return home.blocks | (bare.blocks if bare else frozenset()), others
 
     async def read(self, url: Url) -> ShownPage | None:
-        """A page; None if it is none, or if it may stall the parser, since it is parsed in this process.
+        """A page; None if it is none, or may stall the parser: it is parsed in this process.
 
         Some sites add a slash or a query to all addresses, also to those of pages that do not exist.
         """
@@ -205,6 +205,6 @@ class MissingPages(Struct, eq=False):
         if reply is None or markup is None:
             return None
         wanted = markup.wanted - {Extract.SPARING} | {Extract.BLOCKS, Extract.ECHOLESS}
-        page = replace(markup, wanted=wanted).read()
+        page = replace(markup, wanted=wanted, part=nonexistent_pages.nonsense_in(url)).read()
         links = self.judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC), page).links.followed
         return ShownPage(url, frozenset(page.blocks), page.content, links)

@@ -86,7 +86,7 @@ class PageSource(Struct, frozen=True):
     """A page to be parsed, and what to extract.
 
     `charset`: of Content-Type. `ignored`: CSS selector of elements that are no content. `known`: the
-    fingerprint of the last run; empty if there is none.
+    fingerprint of the last run; empty if there is none. `part`: of the URL, which its page may repeat.
     """
 
     body: bytes
@@ -96,6 +96,7 @@ class PageSource(Struct, frozen=True):
     max_links: int = MAX_LINKS
     ignored: str = ""
     known: str = ""
+    part: str = ""
 
     def read(self) -> ParsedPage:
         """Parses the page. Never raises."""
@@ -155,7 +156,7 @@ def extract(source: PageSource) -> ParsedPage:
     if visible and measured:
         page = page._replace(password=password, length=visible.length)
     if visible and in_blocks:
-        page = page._replace(blocks=content.blocks(content.fold(visible), echo.Echo(url)))
+        page = page._replace(blocks=content.blocks(content.fold(visible), echo.Echo(url, part=source.part)))
     if visible and varying and fingerprinted:
         page = versions.versioned(page, visible, varying, source)
     return page

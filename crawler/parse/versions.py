@@ -52,7 +52,9 @@ def versioned(
             lasting = content.lasting(folded)
         # A page links to its own path with a query perhaps only where it has one.
         echoing = content.fingerprint(lasting) if varying is not visible and "?" in source.url else plain
-        lasting = content.echoless(folded, echo.Echo(source.url, calendar=is_calendar), lasting)
+        lasting = content.echoless(
+            folded, echo.Echo(source.url, calendar=is_calendar, part=source.part), lasting
+        )
         ordered = content.fingerprint(lasting)
         if unordered and content.is_in_order(unordered, plain) and not is_calendar:
             unordered = ordered

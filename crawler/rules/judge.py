@@ -32,7 +32,7 @@ from crawler.parse.url import Url
 from crawler.ports.features import PageFeature, SeenPage
 from crawler.rules import content_digest, duplicates, lastmod, noise, rendering, soft_404, throttle
 from crawler.rules.indexing import NOTHING_SAID, Audience, Indexing, indexing
-from crawler.rules.nonexistent_pages import at_origin
+from crawler.rules.nonexistent_pages import at_origin, in_gap
 from crawler.rules.record import first_date
 from crawler.rules.traps import days_of
 
@@ -117,17 +117,16 @@ class Judge:
         _, fresh = lastmod.with_age(reply.headers, now)
         is_dated = fresh is False and Source.HEADER in self._rules.date_sources
         suffices = content_digest.suffices(url, reply.body, prior, is_dated=is_dated)
-        wanted = self._extract
-        if lease.missing:
-            wanted |= {Extract.BLOCKS}
+        wanted = self._extract | ({Extract.BLOCKS} if lease.missing else set())
         if suffices:
             wanted |= {Extract.SPARING}
         elif days_of(url) is not None:
             wanted |= {Extract.ECHOLESS, Extract.CALENDAR}
         elif content_digest.is_suspicious(url) or (lease.missing and lease.missing.place):
             wanted |= {Extract.ECHOLESS}
-        known = (prior.content if prior else None) or ""
-        return PageSource(reply.body, url, charset, wanted, ignored=self._rules.ignored, known=known)
+        source = PageSource(reply.body, url, charset, wanted, ignored=self._rules.ignored)
+        part = in_gap(url, lease.missing.place) if lease.missing else ""
+        return replace(source, known=(prior and prior.content) or "", part=part)
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: ParsedPage | None = None) -> Verdict:
         """The verdict on a reply. `page`: its parsed HTML, if already available."""

@@ -24,6 +24,7 @@ MANY_NUMBERS: Final = tuple("98765432109876543210"[at : at + 10] for at in range
 CENTURIES: Final = 400  # years after which the calendar is the same
 YEARS: Final = ("2961", "2983")  # in place of a year: nothing is planned for so long
 _YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d)?(?!\d)|$)")
+_NONSENSE: Final = late(r"(?<![^\W_])(?:[0-9a-f]{6}-no-such-page|9\d{9})(?!\d)")
 _LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
 _NUMBER: Final = late(r"-?\d+")
 _TO_SEPARATOR: Final = late(r".*[/\-_.;=,:~+!]", re.DOTALL)
@@ -52,6 +53,12 @@ def nonexistent_names(url: str) -> Sequence[str]:
     return [f"{blake2b(text, digest_size=3).hexdigest()}-no-such-page" for text in given]
 
 
+def nonsense_in(url: str) -> str:
+    """The name or number in an address that nothing has, if it is one of those that are asked."""
+    found = _NONSENSE.search(url)
+    return found[0] if found else ""
+
+
 def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
     """Nonexistent pages of a folder: names, or numbers where it has these; then what is like its pages.
 
@@ -67,7 +74,7 @@ def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
         return
     numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
     start, _, rest = place.partition(NAME)
-    there = [page.removeprefix(start).removesuffix(rest) for page in pages]
+    there = [name for page in pages if (name := page.removeprefix(start).removesuffix(rest))]
     digits = [name for name in there if name.removesuffix(_ending(name)).isdigit()]
     are_numbers = 2 * len(digits) >= len(there)
     one, *_, other = sorted([*(digits if are_numbers else there)] * 2, key=lambda name: (len(name), name))
@@ -153,6 +160,12 @@ def shapes_of(url: str, other: str) -> Iterator[str]:
     end = found[0][::-1] if found else ""
     if start not in {folder, root} or end not in {"", _ending(name)}:
         yield f"{start}{NAME}{end}"
+
+
+def in_gap(url: str, shape: str) -> str:
+    """What an address has in place of `NAME`; nothing if the shape is a folder or path."""
+    start, mark, end = shape.partition(NAME)
+    return url.removeprefix(start).removesuffix(end) if mark else ""
 
 
 def _shared(one: str, other: str) -> int:

@@ -300,8 +300,18 @@ async def test_what_queries_show_by_default_is_listed(tmp_path: Path, bare: str,
     assert [name for name in names if name not in result.listed] == []
 
 
-@pytest.mark.parametrize("form", ["/search/{}", "/search/{}/", "/search/{}.html", "/search?q={}"])
-async def test_searches_that_show_random_pages_are_none(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "most"),
+    [
+        ("/search/{}", 0),
+        ("/search/{}/", 0),
+        ("/search/{}.html", 0),
+        ("/search?q={}", 0),
+        ("/search/{}/all", 1),
+        ("/search-{}.html", 1),
+    ],
+)
+async def test_searches_that_show_random_pages_are_none(tmp_path: Path, form: str, most: int) -> None:
     folder, end = form.split("{}")
     names = [f"/page{number}{end}" for number in range(20)]
 
@@ -318,7 +328,8 @@ async def test_searches_that_show_random_pages_are_none(tmp_path: Path, form: st
     searches = (form.format(f"{number:02x}tea") for number in range(25))
     with served({"/": start(*names, *searches), "*": answer}) as (_, origin):
         result = await crawl(origin, tmp_path)
-    assert sorted(result.listed) == sorted(["/", *names])
+    assert {"/", *names} <= {*result.listed}
+    assert len(result.listed) <= len({"/", *names}) + most
 
 
 async def test_products_that_are_sold_out_are_no_errors(tmp_path: Path) -> None:

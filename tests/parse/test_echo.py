@@ -269,3 +269,9 @@ def test_links_that_are_ruled_out_unresolved_lead_elsewhere(path: str, href: str
 def test_a_menu_of_numbers_is_content(menu: str) -> None:
     """Else one body would be another content at each address."""
     assert only_beside(f"{HOME}/page/13", f"<a href=/page/14>{menu}".encode()) == ()
+
+
+def test_part_of_a_name_that_tells_pages_apart_is_an_echo() -> None:
+    url, text = "https://a.example/search-red+tea.html", b"Results for red tea in teapots"
+    assert Echo(url).without(text) == text
+    assert Echo(url, part="red+tea").without(text) == b"Results for \x01 in teapots"

@@ -118,7 +118,8 @@ def _contents(judge: Judge, url: Url, reply: Reply | None) -> frozenset[str]:
         return frozenset()
     plain = markup.wanted - NOT_PLAIN
     ways = (plain, plain | {Extract.ECHOLESS}, plain | {Extract.ECHOLESS, Extract.CALENDAR})
-    own = {replace(markup, wanted=wanted).read().content for wanted in ways}
+    part = nonexistent_pages.nonsense_in(url)
+    own = {replace(markup, wanted=wanted, part=part).read().content for wanted in ways}
     return frozenset(filter(None, (*own, fingerprint.BYTES + fingerprint.digest(markup.body))))
 
 
