@@ -1,8 +1,8 @@
 """The frontier on a database: one class implements the roles of `ports` for every backend.
 
-Every method is one transaction. The work of each is in another module of this package; this one is long
-because it lists all of them. A backend adds how to connect, to carry out a transaction, to stream, and which
-members there are.
+Every method is one transaction, unless it only reads or is one statement (`_ask`). The work of each is in
+another module of this package; this one is long because it lists all of them. A backend adds how to connect,
+to carry out a transaction, to stream, and which members there are.
 """
 
 import secrets
@@ -169,7 +169,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
 
     async def next_seed(self) -> Seed | None:
         """See `ports.Queue.next_seed`."""
-        return await self._call(self._seeds.next_seed)
+        return await self._ask(self._seeds.next_seed)
 
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:
         """See `ports.Queue.settle_seed`."""
@@ -187,11 +187,11 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
 
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
         """See `ports.Hosts.robots`."""
-        return await self._call(self._hosts.robots, origin, stale=stale)
+        return await self._ask(self._hosts.robots, origin, stale=stale)
 
     async def slot(self, origin: str) -> float:
         """See `ports.Pacer.slot`."""
-        return await self._call(self._hosts.slot, origin)
+        return await self._ask(self._hosts.slot, origin)
 
     async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
         """See `ports.Pacer.slow`."""
@@ -269,13 +269,13 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
 
     async def recall(self, note: Note[T], of: RunWithNote = "this") -> T:
         """See `ports.Runs.recall`."""
-        return await self._call(self._runs.recall, note, of)
+        return await self._ask(self._runs.recall, note, of)
 
     # -- Record: what became of the pages --------------------------------------------------------------------
 
     async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
         """See `ports.Record.links`."""
-        return await self._call(self._settlements.links, leases)
+        return await self._ask(self._settlements.links, leases)
 
     async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
         """See `ports.Record.date`."""
@@ -314,7 +314,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
 
     async def read(self, query: Query[T]) -> T:
         """See `ports.Reads.read`."""
-        answer: T = await self._call(self._answers[type(query)], **asdict(query))
+        answer: T = await self._ask(self._answers[type(query)], **asdict(query))
         return answer
 
     async def stream(self, kind: RowKind[T]) -> AsyncIterator[Sequence[T]]:
@@ -332,7 +332,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     async def _edges(self, kind: reads.Edges) -> AsyncIterator[Sequence[Any]]:
         given = {"run": self._db.run, "below": kind.below}
         async for rows in self._stream(queries.EDGE_ROWS, given, kind.first):
-            yield await self._call(queries.edges, self._db, rows)
+            yield await self._ask(queries.edges, self._db, rows)
 
     def _withdraw(self, pages: Sequence[Url] | WithContent, why: Why, detail: str) -> None:
         duplicates.withdraw(self._db, pages, why, detail)
@@ -370,6 +370,10 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     @abstractmethod
     async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run one method as one transaction, in a worker thread. Raises `FrontierError`."""
+
+    async def _ask(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same for one that reads, or changes something by one statement: it need be no transaction."""
+        return await self._call(verb, *args, **kwargs)
 
     @abstractmethod
     def _stream(

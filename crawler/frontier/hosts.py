@@ -36,8 +36,11 @@ PACE: Final = """
 UPDATE host SET next = next - delay + :delay, delay = :delay WHERE origin = :origin AND delay <> :delay
 """
 SLOW_DOWN: Final = "UPDATE host SET next = next - delay + :delay, delay = :delay WHERE delay < :delay"
-SLOT: Final = "SELECT delay, backoff, next FROM host WHERE id = :id @lock"
-BOOK: Final = "UPDATE host SET next = :next WHERE id = :id"
+SLOT: Final = f"""
+UPDATE host SET next = @greatest(next, :now)
+    + CASE WHEN backoff <= 1 THEN delay ELSE @greatest(delay, {pace.MIN_THROTTLED_DELAY}) * backoff END
+WHERE id = :id RETURNING next, delay, backoff
+"""
 BACK_OFF: Final = """
 UPDATE host SET next = @greatest(next, :until),
     backoff = CASE WHEN backoff_grew_at BETWEEN :since
@@ -137,10 +140,8 @@ class HostTable:
     def slot(self, origin: str) -> float:
         """See `ports.Pacer.slot`."""
         number = self.id(origin)
-        delay, backoff, upcoming = self._db.one(SLOT, {"id": number})
-        at = float(max(upcoming, self._db.now()))
-        self._db.do(BOOK, {"id": number, "next": at + pace.throttled_delay(delay, backoff)})
-        return at
+        upcoming, delay, backoff = self._db.one(SLOT, {"id": number, "now": self._db.now()})
+        return float(upcoming - pace.throttled_delay(delay, backoff))
 
     def slow(self, origin: str, until: float, *, once: bool) -> bool:
         """See `ports.Pacer.slow`."""

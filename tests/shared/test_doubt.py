@@ -132,7 +132,7 @@ async def test_a_database_that_stays_away_ends_the_member(proxied: tuple[Open, P
     how.cuts_commits = True
     how.decide = lambda: True  # type: ignore[method-assign]
     with pytest.raises(FrontierError, match="nothing is lost"):
-        await member.read(reads.RunBalance())
+        await member.take_leadership()
     how.decide = lambda: False  # type: ignore[method-assign]
     await member.close()
 
@@ -152,14 +152,14 @@ async def test_the_wait_for_the_database_is_shared_by_all_verbs(proxied: tuple[O
 
     how.cuts_commits, how.decide = True, cut  # type: ignore[method-assign]
     with pytest.raises(FrontierError, match="nothing is lost"):
-        await member.read(reads.RunBalance())
+        await member.take_leadership()
     assert tries > 1
     tries = 0
     with pytest.raises(FrontierError, match="nothing is lost"):
-        await member.read(reads.RunBalance())
+        await member.take_leadership()
     assert tries == 1
     how.decide = lambda: False  # type: ignore[method-assign]
-    await member.read(reads.RunBalance())  # it is back, and the next absence is waited for again
+    await member.take_leadership()  # it is back, and the next absence is waited for again
     assert member._session._away_since is None
     await member.close()
 

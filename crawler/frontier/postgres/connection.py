@@ -89,8 +89,13 @@ def begin(
 
     `member`: whose it is, if it locks rows; others may end it when that member is dead (`heartbeat.FROZEN`).
     """
-    name = PROGRAM if member is None else f"{PROGRAM} {member} {address.schema}"
     connection.execute(f"BEGIN {how}".encode())
+    enter(connection, address, member)
+
+
+def enter(connection: "psycopg.Connection[Any]", address: Address, member: int | None = None) -> None:
+    """Have the rest of a transaction work in the schema of the crawl."""
+    name = PROGRAM if member is None else f"{PROGRAM} {member} {address.schema}"
     connection.execute(LOCAL, [f'"{address.schema}"', name])
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.dialect import translated
-from crawler.frontier.postgres.connection import TIMELINE
+from crawler.frontier.postgres.connection import TIMELINE, pipelined
 from crawler.frontier.postgres.dialect import ARRAYS, PostgresDialect
 from crawler.frontier.postgres.errors import FailedOver
 
@@ -37,6 +37,8 @@ class PostgresDatabase(Database):
         """Of the server when this process connected; empty where the server does not tell."""
         self.pipeline: psycopg.Pipeline | None = None
         """Of the transaction: statements are sent at once, and results waited for when they are read."""
+        self.enter: Callable[[], None] | None = None
+        """If each statement is a transaction of its own: begins it. It takes one round trip."""
 
     def check(self) -> Callable[[], None]:
         """See `Database.check`.
@@ -70,7 +72,11 @@ class PostgresDatabase(Database):
 
     def execute(self, sql: str, given: Mapping[str, Any]) -> "psycopg.Cursor[Any]":
         """See `Database.execute`."""
-        return self.connection.execute(statement(sql), given)
+        if self.enter is None:
+            return self.connection.execute(statement(sql), given)
+        with pipelined(self.connection):
+            self.enter()
+            return self.connection.execute(statement(sql), given)
 
     def changed(self, sql: str, given: Mapping[str, Any] | None = None) -> int:
         """See `Database.changed`."""

@@ -157,9 +157,17 @@ class PostgresFrontier(DatabaseFrontier):
 
     async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """See `DatabaseFrontier`."""
+        self._check_heart()
+        return await self._session.call(verb, *args, **kwargs)
+
+    async def _ask(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """See `DatabaseFrontier`."""
+        self._check_heart()
+        return await self._session.ask(verb, *args, **kwargs)
+
+    def _check_heart(self) -> None:
         if self._heart and self._heart.error:
             raise FrontierError(failure(self._address, self._heart.error)) from self._heart.error
-        return await self._session.call(verb, *args, **kwargs)
 
     async def _stream(
         self, query: Stream, given: Mapping[str, Any], first: str = ""

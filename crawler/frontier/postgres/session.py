@@ -21,7 +21,7 @@ from crawler.errors import FrontierError, StateAway
 from crawler.frontier.database import CHUNK
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.clock import ServerClock
-from crawler.frontier.postgres.connection import begin, connect, pipelined, prepare, reach, timeline
+from crawler.frontier.postgres.connection import begin, connect, enter, pipelined, prepare, reach, timeline
 from crawler.frontier.postgres.database import PostgresDatabase, statement
 from crawler.frontier.postgres.errors import FailedOver, failure, is_lost, is_passing
 from crawler.frontier.queries import Stream
@@ -83,10 +83,17 @@ class Session:
         """Run what uses the connection in a worker thread, one after the other."""
         return await anyio.to_thread.run_sync(work, limiter=self._turn, abandon_on_cancel=False)
 
+    async def ask(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same, with a transaction for each statement, for which no end is waited for."""
+        return await self.thread(lambda: self._transact(partial(self._apart, verb, *args, **kwargs)))
+
     def transact(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same, in this thread."""
+        """Run one method as one transaction, in this thread."""
+        return self._transact(partial(self._pipelined, verb, *args, **kwargs))
+
+    def _transact(self, work: Callable[[], T]) -> T:
         self.db.is_retry = False
-        return self._insist(partial(self._attempt, verb, *args, **kwargs))
+        return self._insist(partial(self._attempt, work))
 
     def _insist(self, attempt: Callable[[], T]) -> T:
         """Try again while the database is away. All calls of a process share the wait."""
@@ -124,9 +131,9 @@ class Session:
         """Whether the wait for the database would be over after another pause."""
         return self._away_since is not None and time.monotonic() + pause > self._away_since + self._away
 
-    def _attempt(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def _attempt(self, work: Callable[[], T]) -> T:
         try:
-            return self._once(verb, *args, **kwargs)
+            return self._once(work)
         except psycopg.Error as error:
             self.db.forget()
             self.db.is_retry = True
@@ -138,11 +145,18 @@ class Session:
             self.db.forget()
             raise FrontierError(failure(self._address, error)) from error
 
-    def _once(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def _once(self, work: Callable[[], T]) -> T:
         if self.db.connection.closed:
             self.db.connection = connect(self._address)
         with self._busy:
-            return self._pipelined(verb, *args, **kwargs)
+            return work()
+
+    def _apart(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        self.db.enter = partial(enter, self.db.connection, self._address, self.db.member)
+        try:
+            return verb(*args, **kwargs)
+        finally:
+            self.db.enter = None
 
     def _pipelined(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         connection = self.db.connection
@@ -174,7 +188,7 @@ class Session:
     def _fail_over(self) -> None:
         member = self.db.member
         try:
-            self._once(self.on_failover)
+            self._once(partial(self._pipelined, self.on_failover))
         except psycopg.Error:
             self.db.member = member  # the next attempt raises `FailedOver`, too
         else:
