@@ -5,9 +5,9 @@ member is taken for dead (`members`). A member locks the row of a paced host and
 members lease from two hosts.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from crawler.frontier.database import Database
 from crawler.frontier.levels import Levels
 from crawler.frontier.members import Members
 from crawler.frontier.rows import FACT_COLUMNS, of
-from crawler.frontier.visits import move
+from crawler.frontier.visits import ANY_DEPTH, move
 from crawler.model.run import Interruption, StopReason
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url, origin
@@ -133,6 +133,10 @@ WHERE u.run = :run AND u.@key @any(keys, key) AND u.state = {SETTLED} AND u.outc
 AGAIN: Final = "UPDATE visit SET attempts = 1 WHERE id @any(ids)"
 
 
+# What was asked for the next visits of hosts.
+_Asked: TypeAlias = Mapping[int, Callable[[], list[Any]]]
+
+
 class _Due(NamedTuple):
     """A URL that is due; the facts of an earlier run follow in its row."""
 
@@ -175,6 +179,7 @@ class Leases:
         self._pause = SOON
         self._tidied, self._tidy_at = 0.0, 0.0  # the last time, and the next
         self._depth = 0  # that the last lease went down to, and likely this one, too
+        self._only: int | None = None  # the host of the last leases, if there was one and they had no slots
 
     def lease(self, limit: int, depth: int, token: int) -> Batch:
         """See `ports.Queue.lease`. `token`: random, the same when the call is tried again."""
@@ -183,6 +188,7 @@ class Leases:
         others = self._members.ask_others(self._db.run)
         self._tidy()
         hosts = self._db.ask(HOSTS, {"depth": self._depth, "limit": limit})
+        ahead = self._ask_ahead(limit)
         same()
         alive()
         [(leader, max_depth, budget, deadline, interruption, is_open, settled, begun, is_partial)] = terms()
@@ -197,16 +203,27 @@ class Leases:
         if interruption is not None:
             return Batch(leads=leads, interruption=Interruption.read(interruption))
         if leads:
-            depth = depth if is_partial else min(depth, self._levels.watch(settled, begun))
+            front = ANY_DEPTH if is_partial else self._levels.watch(settled, begun)
+            depth, ahead = min(depth, front), ahead if front == ANY_DEPTH else {}  # it may have held them
             self._open(depth, max_depth)
         elif leader is not None or max_depth is not None:
             depth = min(depth, max_depth or -1)  # nothing while the leader visits the start URLs
         if self._depth != depth or self._db.is_retry:
-            self._depth = depth
+            self._depth, ahead = depth, {}
             hosts = self._db.ask(HOSTS, {"depth": depth, "limit": limit})
         lease = self._lease if budget is None or not self._db.is_shared else self._lease_within_budget
-        batch = lease(hosts(), limit, token)
+        batch = lease(hosts(), limit, token, ahead)
         return self._paced(replace(batch, leads=leads or leader is None), others())
+
+    def _ask_ahead(self, limit: int) -> _Asked:
+        """Ask what is next on the host that had the last leases alone, before it is known to be the one."""
+        only = self._only
+        if only is None or not self._db.is_shared or self._db.is_retry:
+            return {}
+        return {only: self._ask_next(only, limit)}
+
+    def _ask_next(self, host: int, share: int) -> Callable[[], list[Any]]:
+        return self._db.ask(NEXT, {"host": host, "share": share, "depth": self._depth}, packed=True)
 
     def _tidy(self) -> None:
         """Queue what is due again; not at each lease, unless this member waits for it."""
@@ -218,12 +235,14 @@ class Leases:
         self._db.do(UNBOOK, given)
         self._db.do(EXPIRE, given)
 
-    def _lease_within_budget(self, hosts: list[tuple[Any, ...]], limit: int, token: int) -> Batch:
+    def _lease_within_budget(
+        self, hosts: list[tuple[Any, ...]], limit: int, token: int, ahead: _Asked
+    ) -> Batch:
         """All members together request no more pages than --max-pages."""
         run = {"run": self._db.run}
         budget = self._db.count("SELECT budget FROM run WHERE number = :run FOR NO KEY UPDATE", run)
         if budget > 0:
-            batch = self._lease(hosts, min(limit, budget), token)
+            batch = self._lease(hosts, min(limit, budget), token, ahead)
             self._db.do(SPEND, run | {"pages": len(batch.leases)})
             return batch
         if self._db.one(ANY_LEASED)[0]:
@@ -253,9 +272,9 @@ class Leases:
         if max_depth != depth:
             self._db.do(SET_MAX_DEPTH, {"max_depth": depth, "run": self._db.run, "me": self._db.member})
 
-    def _lease(self, hosts: list[tuple[Any, ...]], limit: int, token: int) -> Batch:
+    def _lease(self, hosts: list[tuple[Any, ...]], limit: int, token: int, ahead: _Asked) -> Batch:
         now = self._db.now()
-        leases = self._take(self._book(hosts, limit, now), token, now)
+        leases = self._take(self._book(hosts, limit, now), token, now, ahead)
         if leases:
             return Batch(leases)
         self._tidy_at = now  # at the next lease
@@ -302,17 +321,12 @@ class Leases:
             return None
         return _Booking(number, start, delay, 1 if robots_first else slots, robots_first, lock is not None)
 
-    def _take(self, bookings: list[_Booking], token: int, now: float) -> list[Lease]:
-        asked = [
-            (
-                one,
-                self._db.ask(NEXT, {"host": one.host, "share": one.share, "depth": self._depth}, packed=True),
-            )
-            for one in bookings
-        ]
+    def _take(self, bookings: list[_Booking], token: int, now: float, ahead: _Asked) -> list[Lease]:
+        asked = [(one, ahead.get(one.host) or self._ask_next(one.host, one.share)) for one in bookings]
+        self._only = bookings[0].host if len(bookings) == 1 and not bookings[0].is_paced else None
         leases = list[Lease]()
         for one, found in asked:
-            rows = sorted(found(), key=itemgetter(0, 1, 2))
+            rows = sorted(found(), key=itemgetter(0, 1, 2))[: one.share]
             leases += [
                 self._lease_of(row, token, LeaseSlot(one.start + place * one.delay, one.robots_first))
                 for place, row in enumerate(rows)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from crawler.frontier.levels import HOLD
 from crawler.model.outcome import Listed
 from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
@@ -70,11 +71,27 @@ async def turns_a_page(far: tuple["PostgresFrontier", Proxy], delay: float) -> f
 
 async def test_round_trips_of_a_page(far: tuple["PostgresFrontier", Proxy]) -> None:
     """A ratchet: 0.38 when each statement was waited for."""
-    assert GROUP * await turns_a_page(far, 0.0) <= 7.5
+    assert GROUP * await turns_a_page(far, 0.0) <= 6.5
 
 
 async def test_round_trips_of_a_page_of_a_paced_host(far: tuple["PostgresFrontier", Proxy]) -> None:
     assert GROUP * await turns_a_page(far, 1e-6) <= 8.5
+
+
+async def test_what_was_asked_ahead_is_dropped_where_levels_begin(
+    far: tuple["PostgresFrontier", Proxy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member, _ = far
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
+    await member.add([Visit(Url(f"{SITE}/{number}/")) for number in range(9)])
+    assert len((await member.lease(2, 0)).leases) == 2
+
+    def begin(*_: object) -> int:
+        member._db.do(HOLD, {"front": 0})
+        return 0
+
+    monkeypatch.setattr(member._leases._levels, "watch", begin)
+    assert not (await member.lease(2, 0)).leases
 
 
 async def test_round_trips_of_what_is_read(far: tuple["PostgresFrontier", Proxy]) -> None:
@@ -85,4 +102,15 @@ async def test_round_trips_of_what_is_read(far: tuple["PostgresFrontier", Proxy]
         await member.read(reads.ExitOfRun())
         turns.append(proxy.turns - before)
     # Of two in a row, as a round trip may be counted with the next read.
-    assert min(map(sum, pairwise(turns))) <= 2 * 2
+    assert min(map(sum, pairwise(turns))) <= 2
+
+
+async def test_round_trips_of_a_slot(far: tuple["PostgresFrontier", Proxy]) -> None:
+    member, proxy = far
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.5)
+    turns = list[int]()
+    for _ in range(8):
+        before = proxy.turns
+        await member.slot(SITE)
+        turns.append(proxy.turns - before)
+    assert min(map(sum, pairwise(turns))) <= 2
