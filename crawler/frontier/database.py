@@ -154,4 +154,6 @@ class Database(ABC):
         after = 0
         while rows := self.all(sql, {**given, "after": after, "limit": CHUNK}):
             yield rows
+            if len(rows) < CHUNK:
+                return
             after = rows[-1][0]
