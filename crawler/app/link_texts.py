@@ -135,17 +135,20 @@ class LinkTexts(Struct, frozen=True):
 
         Adds to `read` those that were read. `silent`: pages without an answer since the last one, by origin.
         """
+        found = dict[int, Sequence[AnchorRow]]()
 
         async def look(one: _PageToRead) -> None:
             page = await self.read(one.page.url, {Extract.ANCHORS}, rendering_of(one.page))
             if page is not None:
-                await self.frontier.store_anchors(await self._anchors(one, page))
-                read.add(one.page.id)
+                found[one.page.id] = self._anchors(one, page, names)
 
         asked = [one for one in due if silent[origin(one.page.url)] < SILENT]
+        names = await reports.names_of(self.frontier, sorted({to for one in asked for to in one.targets}))
         async with anyio.create_task_group() as tasks:
             for one in asked:
                 tasks.start_soon(look, one)
+        await self.frontier.store_anchors([row for rows in found.values() for row in rows])
+        read.update(found)
         answered = {origin(one.page.url) for one in asked if one.page.id in read}
         silent.update(origin(one.page.url) for one in asked)
         silent.subtract({site: silent[site] for site in answered})
@@ -196,10 +199,9 @@ class LinkTexts(Struct, frozen=True):
             chosen |= dict.fromkeys(sorted(links, key=lambda page: (-links[page], names[page])))
         return list(chosen)[:MOST_CHOSEN]
 
-    async def _anchors(self, due: _PageToRead, page: ParsedPage) -> Sequence[AnchorRow]:
+    def _anchors(self, due: _PageToRead, page: ParsedPage, names: Mapping[int, str]) -> Sequence[AnchorRow]:
         """What the page says of each target; nothing if it does not lead there any more."""
-        names = await reports.names_of(self.frontier, due.targets)
-        targets = {url: number for number, url in names.items()}
+        targets = {names[to]: to for to in due.targets if to in names}
         aliases = {_bare(url): number for url, number in targets.items()}
         number, version = due.page.id, due.page.content or ""
         found = {to: AnchorRow(number, to, version=version) for to in due.targets}
