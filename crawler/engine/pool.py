@@ -22,7 +22,7 @@ from crawler.parse.url import origin
 GROUP: Final = 128  # settlements in one transaction
 HEAVY: Final = 4_000_000  # bytes of URLs in a group, after which no more settlements are added
 SLOW: Final = 0.02  # seconds that a lease takes where the state is far away
-LARGER: Final = 4  # times as many leases in hand, and settlements in one transaction, at most there
+LARGER: Final = 8  # times as many leases in hand, and settlements in one transaction, at most there
 NEXT: Final = 6  # leases in hand for each request in flight, in addition to those being visited
 TURNS: Final = 2  # taken by others than visits; one that was given up may still wait in the queue
 LINGER: Final = 0.02  # seconds that a group may grow, as long as all tasks have work
@@ -182,7 +182,8 @@ class Pool:
         group: list[Returned] = []
         with anyio.move_on_after(0.0 if self._is_woken else max(0.0, wait)) as self._sleep:
             group.append(await self._done.receive())
-            if self._give.statistics().current_buffer_used >= self._concurrency:
+            waiting, ready = (end.statistics().current_buffer_used for end in (self._give, self._done))
+            if waiting >= self._concurrency and ready < GROUP:
                 await anyio.sleep(LINGER)  # more results arrive meanwhile, and no task runs out of work
             await self._linger(group)
         self._sleep = None
