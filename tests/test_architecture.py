@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 4835,
     "report": 4156,
     "fetch": 4128,
-    "frontier": 9051,
+    "frontier": 9069,
     "sitemap": 5038,
     "engine": 3720,
     "workers": 1450,

@@ -191,7 +191,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
 
     async def slot(self, origin: str) -> float:
         """See `ports.Pacer.slot`."""
-        return await self._ask(self._hosts.slot, origin)
+        return (await self._ask(self._hosts.slots, origin, 1))[0]
 
     async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
         """See `ports.Pacer.slow`."""

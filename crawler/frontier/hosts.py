@@ -3,7 +3,7 @@
 The arithmetic is in `pace`; `leases` assigns the slots to visits. A member that books a slot locks the row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from crawler.frontier import pace
@@ -37,8 +37,8 @@ UPDATE host SET next = next - delay + :delay, delay = :delay WHERE origin = :ori
 """
 SLOW_DOWN: Final = "UPDATE host SET next = next - delay + :delay, delay = :delay WHERE delay < :delay"
 SLOT: Final = f"""
-UPDATE host SET next = @greatest(next, :now)
-    + CASE WHEN backoff <= 1 THEN delay ELSE @greatest(delay, {pace.MIN_THROTTLED_DELAY}) * backoff END
+UPDATE host SET next = @greatest(next, :now) + :count
+    * CASE WHEN backoff <= 1 THEN delay ELSE @greatest(delay, {pace.MIN_THROTTLED_DELAY}) * backoff END
 WHERE id = :id RETURNING next, delay, backoff
 """
 BACK_OFF: Final = """
@@ -137,11 +137,12 @@ class HostTable:
         row = self._db.one_or_none(ROBOTS, query)
         return RobotsFile(row[0], bytes(row[1] or b""), row[2] or "", row[3]) if row else None
 
-    def slot(self, origin: str) -> float:
-        """See `ports.Pacer.slot`."""
-        number = self.id(origin)
-        upcoming, delay, backoff = self._db.one(SLOT, {"id": number, "now": self._db.now()})
-        return float(upcoming - pace.throttled_delay(delay, backoff))
+    def slots(self, origin: str, count: int) -> Sequence[float]:
+        """So many slots, one after the other; see `ports.Pacer.slot`."""
+        given = {"id": self.id(origin), "now": self._db.now(), "count": count}
+        upcoming, delay, backoff = self._db.one(SLOT, given)
+        apart = pace.throttled_delay(delay, backoff)
+        return [float(upcoming - left * apart) for left in range(count, 0, -1)]
 
     def slow(self, origin: str, until: float, *, once: bool) -> bool:
         """See `ports.Pacer.slow`."""

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 
 from crawler.frontier.levels import HOLD
@@ -76,6 +77,25 @@ async def test_round_trips_of_a_page(far: tuple["PostgresFrontier", Proxy]) -> N
 
 async def test_round_trips_of_a_page_of_a_paced_host(far: tuple["PostgresFrontier", Proxy]) -> None:
     assert GROUP * await turns_a_page(far, 1e-6) <= 8.5
+
+
+async def test_slots_that_are_asked_for_at_once_are_booked_together(
+    far: tuple["PostgresFrontier", Proxy],
+) -> None:
+    member, proxy = far
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.5)
+    first, slots = await member.slot(SITE), list[float]()
+
+    async def ask() -> None:
+        slots.append(await member.slot(SITE))
+
+    before = proxy.turns
+    async with anyio.create_task_group() as tasks:
+        for _ in range(9):
+            tasks.start_soon(ask)
+    assert slots == [first + 0.5 * place for place in range(1, 10)]
+    assert proxy.turns - before <= 6, "two, unless answers come in parts"
+    assert await member.slot(SITE) == first + 5.0
 
 
 async def test_what_was_asked_ahead_is_dropped_where_levels_begin(

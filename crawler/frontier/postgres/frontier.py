@@ -6,6 +6,7 @@ again.
 
 import logging
 import time
+from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
@@ -68,6 +69,8 @@ class PostgresFrontier(DatabaseFrontier):
         self._heart: Heartbeat | None = None
         self._ticks, self._leads = ticks, False
         self._has_failed_over = False  # since the last lease
+        self._booking, self._asking = anyio.Lock(), Counter[str]()
+        self._booked = defaultdict[str, deque[float]](deque)
         session = self._session = Session(self._address, read_only=read_only, away=away, clock=clock)
         super().__init__(
             session.db,
@@ -90,6 +93,20 @@ class PostgresFrontier(DatabaseFrontier):
             self._has_failed_over = False
             log.warning("the database failed over; joined the crawl again")
         return replace(batch, voids_numbers=True) if has_failed_over else batch
+
+    async def slot(self, origin: str) -> float:
+        """See `ports.Pacer.slot`. Slots that are asked for while others are booked are booked together."""
+        self._asking[origin] += 1
+        try:
+            async with self._booking:
+                booked = self._booked[origin]
+                if not booked:
+                    booked += await self._ask(self._hosts.slots, origin, self._asking[origin])
+                return booked.popleft()
+        finally:
+            self._asking[origin] -= 1
+            if not self._asking[origin]:  # a call that was cancelled has left its slot
+                self._booked.pop(origin, None)
 
     def _fail_over(self) -> None:
         started = self._ticks()
