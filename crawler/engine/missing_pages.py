@@ -88,12 +88,13 @@ class MissingPages(Struct, eq=False):
         known: Mapping[str, bool] = await self.frontier.recall(ASKED_PLACES)
         asked = dict(known)
         again, news = list[Url](), False
-        places = await self.frontier.read(
-            reads.DoubtfulPlaces({place: page.content for place, page in self._known.items() if page.place})
-        )
+        contents = {place: page.content for place, page in self._known.items() if page.place}
+        refused = frozenset(place for place, found in known.items() if not found)
+        alike = sum(NAME in place for place in known) < MOST_PLACES
+        places = await self.frontier.read(reads.DoubtfulPlaces(contents, refused, alike))
         for place, pages in sorted(places.items(), key=lambda found: (NAME in found[0], found[0])):
-            alike = sum((NAME in other) == (NAME in place) for other in asked)
-            if pages and place not in asked and alike < MOST_PLACES and self._may_ask(place, pages[0]):
+            others = sum((NAME in other) == (NAME in place) for other in asked)
+            if pages and place not in asked and others < MOST_PLACES and self._may_ask(place, pages[0]):
                 found = await self._of_place(place, pages, starts)
                 asked[place], news = found is not None, True
                 if found:

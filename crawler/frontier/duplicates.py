@@ -5,8 +5,9 @@ that may be the same, far fewer than all, in chunks, and store what was decided.
 within a transaction.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import islice, starmap
 from typing import Final
@@ -20,7 +21,7 @@ from crawler.model.reasons import SeedKind, Why
 from crawler.model.survey import RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates, soft_404
-from crawler.rules.nonexistent_pages import NAME, has_shape, shapes_of
+from crawler.rules.nonexistent_pages import NAME, has_shape, shapes_of, starts_of
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
 from crawler.rules.soft_404 import DOUBTFUL, is_calendar, title_words
 from crawler.rules.spellings import (
@@ -142,8 +143,28 @@ def withdraw(db: Database, pages: Sequence[Url] | WithContent, why: Why, detail:
         db.do(WITHDRAW, given | {"keys": db.dialect.keys(pages)})
 
 
-def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[str, Sequence[Url]]:
+def doubtful_places(
+    db: Database, known: Mapping[str, str | None], but: AbstractSet[str], *, alike: bool
+) -> Mapping[str, Sequence[Url]]:
     """See `ports.reads.DoubtfulPlaces`."""
+    found: dict[str, list[Url]] = {
+        place: [] for place in (*known, *_growing(db, alike=alike)) if place not in but
+    }
+    shapes = defaultdict[str, list[str]](list)
+    for place in found:
+        shapes[place.partition(NAME)[0]] += [place] if NAME in place else []
+    for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
+        for _, url, _, content, _, outcome in chunk:
+            near = (shape for start in starts_of(url) for shape in shapes.get(start, ()))
+            places = {shape for shape in near if has_shape(url, shape)}
+            for place in places.union(soft_404.doubtful_places(url)).intersection(found):
+                if outcome == LISTED and (content is None or content != known.get(place)):
+                    found[place].append(Url(url))
+    return found
+
+
+def _growing(db: Database, *, alike: bool) -> Iterator[str]:
+    """Places of which pages led to enough others with one title."""
     named = Counter[tuple[str, str]]()
     places_of = lru_cache(CHUNK)(soft_404.doubtful_places)  # one page leads to many
     for chunk in db.chunks(TITLES, {"run": db.run}):
@@ -151,22 +172,13 @@ def doubtful_places(db: Database, known: Mapping[str, str | None]) -> Mapping[st
             if via is None:
                 continue
             at = places_of(via)
-            near = {*shapes_of(url, via)}
+            near = set(shapes_of(url, via) if alike else ())
             if is_calendar(at[-1]) or url.startswith((*at, via)):
                 near |= {via, *at}.intersection(soft_404.doubtful_places(url))
             if near:
                 words = title_words(Url(url), title)
                 named.update([(place, words) for place in near])
-    grown = (place for (place, _), count in named.items() if count >= DOUBTFUL)
-    found: dict[str, list[Url]] = {place: [] for place in (*known, *grown)}
-    shaped = [place for place in found if NAME in place]
-    for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
-        for _, url, _, content, _, outcome in chunk:
-            places = (*soft_404.doubtful_places(url), *(it for it in shaped if has_shape(url, it)))
-            for own in places if outcome == LISTED else ():
-                if own in found and (content is None or content != known.get(own)):
-                    found[own].append(Url(url))
-    return found
+    return (place for (place, _), count in named.items() if count >= DOUBTFUL)
 
 
 def repeated(db: Database) -> Sequence[RepeatedPage]:

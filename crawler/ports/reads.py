@@ -243,10 +243,13 @@ class DoubtfulPlaces(Query[Mapping[str, Sequence[Url]]], frozen=True):
     """The listed pages of each calendar, folder, or path with a query, that grows from within.
 
     Pages of it were the first that led to many others, which have one title. `known`: further such places,
-    without their pages with that content.
+    without their pages with that content. `but`: places that are not looked for. `alike`: also what the
+    addresses of pages have in common (`rules.nonexistent_pages.shapes_of`).
     """
 
     known: Mapping[str, str | None] = NO_PLACES
+    but: frozenset[str] = frozenset()
+    alike: bool = True
 
 
 class KindsOfScripted(Query[survey.ScriptedKinds], frozen=True):

@@ -27,7 +27,8 @@ _YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d
 _NONSENSE: Final = late(r"(?<![^\W_])(?:[0-9a-f]{6}-no-such-page|9\d{9})(?!\d)")
 _LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
 _NUMBER: Final = late(r"-?\d+")
-_TO_SEPARATOR: Final = late(r".*[/\-_.;=,:~+!]", re.DOTALL)
+_SEPARATOR: Final = late(r"[/\-_.;=,:~+!]")
+_TO_SEPARATOR: Final = late(rf".*{_SEPARATOR.pattern}", re.DOTALL)
 _ENDING: Final = late(r"(?:(?<=.)\.[a-z]{1,5})?/?$", re.IGNORECASE)  # of the name of a page
 MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
 
@@ -175,6 +176,11 @@ def _shared(one: str, other: str) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
     return low
+
+
+def starts_of(url: str) -> Iterator[str]:
+    """All beginnings that its shapes may have."""
+    return (url[: mark.end()] for mark in _SEPARATOR.finditer(url))
 
 
 def has_shape(url: str, shape: str) -> bool:
