@@ -35,7 +35,7 @@ NOT_YET = {
     "facet-paths": REPEATS,
 }
 # What they answer is asked while they are crawled, so that the order could matter. They keep their promise there.
-ASKED = ("error-folder", "session-word", "stock-numbers")
+ASKED = ("error-folder", "step-views", "session-word", "stock-numbers")
 # As `session-query`, and dear: whoever changes what they have in common runs `python -m benchmarks.zoo`.
 ALIKE = {"no-cache", "asp-session"}
 ORIGIN = "http://127.0.0.1"
