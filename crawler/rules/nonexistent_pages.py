@@ -75,7 +75,7 @@ def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
         return
     numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
     start, _, rest = place.partition(NAME)
-    there = [name for page in pages if (name := page.removeprefix(start).removesuffix(rest))]
+    there = list(filter(None, (page.removeprefix(start).removesuffix(rest) for page in pages))) or [""]
     digits = [name for name in there if name.removesuffix(_ending(name)).isdigit()]
     are_numbers = 2 * len(digits) >= len(there)
     one, *_, other = sorted([*(digits if are_numbers else there)] * 2, key=lambda name: (len(name), name))

@@ -132,6 +132,7 @@ def test_places_of_many_pages_are_asked_once_each_and_not_all() -> None:
         ([".hidden"], [r"[0-9a-f]{6}-no-such-page"]),
         (["ab.12"], [r"[0-9a-f]{6}-no-such-page", r"ab\.\d{10}"]),
         (["ab", "12"], [r"\d{10}"]),
+        ([""], [r"[0-9a-f]{6}-no-such-page"]),
         (["ab", "cd", "12"], [r"[0-9a-f]{6}-no-such-page", r"\d{10}"]),
         (["lot-12", "lot-127"], [r"[0-9a-f]{6}-no-such-page", r"lot-\d{10}"]),
         (
