@@ -8,13 +8,14 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from itertools import islice
+from operator import itemgetter
 from typing import Final, Self
 
 from msgspec import Struct
 
 from crawler import scratch
 
-ROWS_AT_ONCE: Final = 5_000
+ROWS_AT_ONCE: Final = 50_000  # sorted before they are inserted: the tables are in order of the URL
 OLD: Final = "old"
 NEW: Final = "new"
 
@@ -59,7 +60,7 @@ class Comparison:
     def load(self, side: str, entries: Iterable[tuple[str, str | None]]) -> None:
         """Adds URLs and dates to one side, `OLD` or `NEW`. Of several entries for a URL, the first counts."""
         rest = iter(entries)
-        while group := list(islice(rest, ROWS_AT_ONCE)):
+        while group := sorted(islice(rest, ROWS_AT_ONCE), key=itemgetter(0)):
             self._db.execute("BEGIN")
             self._db.executemany(f"INSERT OR IGNORE INTO {side} VALUES (?, ?)", group)  # noqa: S608 - `side` is a constant
             self._db.execute("COMMIT")

@@ -45,8 +45,8 @@ def put(folder: Path, entries: dict[str, str | None], **style: object) -> None:
 
 def test_changes_are_sorted_for_any_order_of_the_sides() -> None:
     with Comparison() as comparison:
-        comparison.load(OLD, [("c", None), ("a", "1"), ("b", "2"), ("a", "9")])
-        comparison.load(NEW, [("d", None), ("b", "3"), ("a", "1")])
+        comparison.load(OLD, [("c", None), ("a", "9"), ("b", "2"), ("a", "1")])
+        comparison.load(NEW, [("d", None), ("b", "3"), ("a", "9")])
         assert list(comparison.changes(str)) == [
             EntryChange("~", "b", "2", "3"),
             EntryChange("-", "c", None, None),
