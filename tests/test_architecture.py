@@ -36,12 +36,12 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4339,
-    "model": 2045,
+    "model": 2047,
     "errors": 200,
     "scratch": 75,
     "settings": 1721,
     "ports": 1073,
-    "rules": 4835,
+    "rules": 4857,
     "report": 4156,
     "fetch": 4128,
     "frontier": 9081,

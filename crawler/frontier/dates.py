@@ -48,7 +48,7 @@ SELECT h.origin, count(u.header), count(*) FILTER (WHERE u.fresh),
     count(*) FILTER (WHERE {_WORDING} <> {_PUBLISHED_WORDING} AND {_RESTATED}),
     count(*) FILTER (WHERE {_KIND} IN ('{LastChange.LEARNED}', '{LastChange.NOISE}')),
     count(*) FILTER (WHERE u.visited = :run AND {_KIND} = '{LastChange.AGAIN}'),
-    count(*) FILTER (WHERE u.visited = :run AND {_KIND} IN ('{LastChange.FIRST}', '{LastChange.NEW}')),
+    count(*) FILTER (WHERE u.visited = :run AND {_KIND} = '{LastChange.NEW}'),
     coalesce(min(CASE WHEN u.visited = :run THEN u.settled END), 0)
 FROM known AS u JOIN host AS h ON h.id = u.host WHERE {_LISTED} GROUP BY h.origin ORDER BY h.origin
 """

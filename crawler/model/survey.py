@@ -43,6 +43,8 @@ class Restless(Struct, frozen=True):
     runs: tuple[tuple[int, int, int], ...] = ()  # the first moment of a run, `Evidence.again`, `anew`
     first: int = 0  # what was dated from this moment until `last`, before it was known, is doubtful
     last: int = 0
+    # Of a run: `Evidence.reworded`, but for blocks, `known`, and `noisy`.
+    edits: tuple[tuple[int, int, int], ...] = ()
 
 
 class Build(Struct, frozen=True):

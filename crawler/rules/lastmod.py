@@ -18,6 +18,7 @@ from crawler.model.reasons import Source
 from crawler.model.reply import Headers
 from crawler.model.survey import LONG_AGO, Build, Evidence, NewBlock, Restless
 from crawler.parse.dates import http_date, read_stated
+from crawler.rules.noise import RUNS
 
 FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
 """The day the first website was announced. Older dates come from clocks that were never set."""
@@ -40,6 +41,9 @@ BUILD_SHARE: Final = 90  # percent of the dates of an origin that are within the
 LEAST_BUILT_PAGES: Final = 5  # pages: fewer may have been edited by hand in that time
 # Seconds, 36 hours: a date without a time may be this much earlier than the moment it means.
 OLDER_THAN_BUILD: Final = 129_600
+# Changes in the last runs from which on they are compared; of all text, with visits: one change in so many.
+LEAST_CHANGES: Final = 6
+EDIT_VISITS: Final = 50
 MOST_RUNS: Final = 20  # in which changes in place are counted
 MOST_WINDOWS: Final = 20  # windows remembered for each origin
 
@@ -117,11 +121,15 @@ def blocks_at_once(evidence: Evidence, found: Iterable[NewBlock]) -> list[NewBlo
 
 def restless(before: Restless | None, evidence: Evidence, blocks: int = 0) -> Restless:
     """What is known of changes in place, with those of this run but for those of blocks."""
+    before = before or Restless()
     now = (evidence.since, max(0, evidence.again - blocks), evidence.anew)
-    known = Restless((*(before.runs if before else ()), now)[-MOST_RUNS:])
+    # A run in which many pages changed at once dates none, and tells nothing of the others.
+    edited = 0 if unusable_changes(evidence, blocks) else max(0, evidence.reworded - blocks)
+    edits = (*before.edits, (edited, evidence.known, evidence.noisy))[-MOST_RUNS:]
+    known = Restless((*before.runs, now)[-MOST_RUNS:], edits=edits)
     if not is_restless(known):
         return known
-    if before and before.last:
+    if before.last:
         # That most pages have it may be known only later: then dates up to now are doubtful, on all of them.
         is_news = is_everywhere(known, evidence) and not is_everywhere(before, evidence)
         is_early = before.last >= known.runs[0][0]
@@ -135,12 +143,23 @@ def is_restless(known: Restless) -> bool:
     changes now and then, such as advertisements. An edit seldom comes back to its place within days.
     """
     again, anew = (sum(run[at] for run in known.runs) for at in (1, 2))
-    return again >= LEAST_COMPARED and again > anew
+    return (again >= LEAST_CHANGES and again > anew) or is_lively(known)
+
+
+def is_lively(known: Restless) -> bool:
+    """Whether pages change more often than by edits, so far as they are not known to change in new places."""
+    if not known.edits or known.edits[-1][1] < LEAST_COMPARED:
+        return False
+    edits, visits = (sum(run[at] for run in known.edits) for at in (0, 1))
+    # A page on which noise was recognised had changed twice before.
+    edits -= (RUNS - 1) * max(0, known.edits[-1][2] - known.edits[0][2])
+    anew = sum(run[2] for run in known.runs)
+    return edits >= LEAST_CHANGES and edits * EDIT_VISITS > visits and 4 * anew <= edits
 
 
 def is_everywhere(known: Restless, evidence: Evidence) -> bool:
     """Whether what changes again and again is on most pages: as often as that once in the last runs."""
-    return 0 < evidence.known <= sum(again for _, again, _ in known.runs)
+    return is_lively(known) or 0 < evidence.known <= sum(again for _, again, _ in known.runs)
 
 
 def unusable_changes(evidence: Evidence, blocks: int = 0, *, is_read_anew: bool = False) -> str | None:

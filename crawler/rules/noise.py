@@ -33,8 +33,8 @@ class LastChange(StrEnum):
     """What is known of the last change of a page."""
 
     UNKNOWN = "="  # nothing, or the page did not change
-    FIRST = "?"  # it changed, and nothing had changed in its place since it is watched
-    NEW = "+"  # it changed in places where it had not changed in the run before
+    FIRST = "?"  # a small part of it changed, and nothing had changed in its place since it is watched
+    NEW = "+"  # it changed in size, in a large part, or in places where it had not changed before
     REPEATED = "~"  # it changed where it had changed in the run before, or beside new noise
     AGAIN = "^"  # a small part of it changed, where it had changed since it is watched
     LEARNED = "!"  # noise was recognised: the changes of the runs before were no changes either
@@ -111,16 +111,18 @@ def version(
 
 def _kind(before: Sequence[Piece], now: Sequence[Piece]) -> LastChange:
     """Where a page changed that did."""
-    new = LastChange.NEW if any(old.has_changed for old in before) else LastChange.FIRST
     if len(before) != len(now):
-        return new
+        return LastChange.NEW
     every = groupby(zip(before, now, strict=True), lambda pair: pair[0].digest != pair[1].digest)
     parts = [list(part) for is_changed, part in every if is_changed]
     if all(all(one.changes > 1 for _, one in part) or _learns(part) for part in parts):
         return LastChange.REPEATED
     pairs = list(chain.from_iterable(parts))
-    is_again = SMALL_PART * len(pairs) <= len(now) and all(old.has_changed for old, _ in pairs)
-    return LastChange.AGAIN if is_again else new
+    if SMALL_PART * len(pairs) > len(now):
+        return LastChange.NEW
+    if all(old.has_changed for old, _ in pairs):
+        return LastChange.AGAIN
+    return LastChange.NEW if any(old.has_changed for old in before) else LastChange.FIRST
 
 
 def _learns(pairs: Iterable[tuple[Piece, Piece]]) -> bool:

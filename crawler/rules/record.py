@@ -295,7 +295,8 @@ class Distrust(Struct, frozen=True):
         at, now = page.dated_lastmod, page.settled
         if at is None or now is None or now - at > LONG_AGO:
             return False
-        if self.restless and self.restless[0] <= at < self.restless[1] and has_restless(page.watched):
+        is_restless = self.everywhere or has_restless(page.watched)
+        if self.restless and self.restless[0] <= at < self.restless[1] and is_restless:
             return at not in {page.dated_header, page.dated_stated}
         return (self.header and at == page.dated_header) or (self.stated and at == page.dated_stated)
 

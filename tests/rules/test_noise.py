@@ -85,7 +85,8 @@ def test_the_watch_has_the_size_of_the_page_and_ends_with_it(nights: list[list[i
     [
         ("abc abd", "="),  # it is not known what it was
         ("abc abd abx", "~"),
-        ("abc abd abd abe", "?"),
+        ("abc abd abd abe", "+"),  # a large part of it
+        ("abcd abce abce abcf", "?"),
         ("abc abd abe abf", "!"),
         ("abc abd abe abf abg", "-"),
         ("abc abd abe abf xbg", "+"),
