@@ -23,7 +23,7 @@ WIDEST: Final = 80  # columns, so that numbers stay close to their labels
 LABEL: Final = 11  # columns
 GAP: Final = 2  # columns after a label
 FILES_SHOWN: Final = 6  # by name
-_MEASURING: Final = Console(width=10_000, file=io.StringIO())  # to measure the natural width of a table
+_MEASURING: Final = Console(width=10_000, file=io.StringIO(), emoji=False)  # for a table's natural width
 
 KINDS: Final = (
     ("listed", "listed", "green"),

@@ -136,6 +136,17 @@ def test_a_crawl_loads_its_own_client_and_no_other() -> None:
     assert not modules & {"httpcore", "h2", "tenacity"}
 
 
+def test_a_summary_does_not_load_the_names_of_emoji() -> None:
+    ask = (
+        "import sys; from crawler.cli.summary_text import _files; "
+        "_files([{'name': 'sitemap.xml', 'urls': 1, 'size': 1, 'unchanged': False}], 80); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", ask], env=ENV, capture_output=True, text=True, check=True)
+    modules = set(done.stdout.split())
+    assert "rich.table" in modules
+    assert "rich._emoji_codes" not in modules
+
+
 ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 TOLD = frozenset({"crawler.app.metrics", "crawler.app.metrics_server", "crawler.app.webhook"})
 CRAWL = (
