@@ -154,7 +154,7 @@ def is_lively(known: Restless) -> bool:
     # A page on which noise was recognised had changed twice before.
     edits -= (RUNS - 1) * max(0, known.edits[-1][2] - known.edits[0][2])
     anew = sum(run[2] for run in known.runs)
-    return edits >= LEAST_CHANGES and edits * EDIT_VISITS > visits and 4 * anew <= edits
+    return edits >= LEAST_CHANGES and edits * EDIT_VISITS > visits and 8 * anew <= edits
 
 
 def is_everywhere(known: Restless, evidence: Evidence) -> bool:

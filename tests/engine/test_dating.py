@@ -278,8 +278,8 @@ def evidence(since: int, again: int) -> Evidence:
         (6, 300, 0, 0, False),  # as often as by edits
         (5, 12, 0, 0, False),  # too few to tell
         (6, 9, 0, 0, False),
-        (60, 1_000, 15, 0, True),
-        (60, 1_000, 16, 0, False),  # many are known to be edits
+        (60, 1_000, 7, 0, True),
+        (60, 1_000, 8, 0, False),  # many are known to be edits
         (6, 12, 0, 3, False),  # of three pages with noise, which is known now
     ],
 )
