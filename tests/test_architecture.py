@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 4857,
     "report": 4156,
     "fetch": 4128,
-    "frontier": 9081,
+    "frontier": 9082,
     "sitemap": 5038,
     "engine": 3720,
     "workers": 1450,

@@ -172,8 +172,9 @@ def _growing(db: Database, *, alike: bool) -> Iterator[str]:
             if via is None:
                 continue
             at = places_of(via)
-            near = set(shapes_of(url, via) if alike else ())
-            if is_calendar(at[-1]) or url.startswith((*at, via)):
+            is_day = is_calendar(at[-1])
+            near = set(shapes_of(url, via) if alike and not is_day else ())
+            if is_day or url.startswith((*at, via)):
                 near |= {via, *at}.intersection(soft_404.doubtful_places(url))
             if near:
                 words = title_words(Url(url), title)
