@@ -32,7 +32,7 @@ MOST_LINKS = 200  # of a page that a folder shows for all that is missing
 
 
 class MissingPages(Struct, eq=False):
-    """What the site shows for nonexistent pages, by origin, folder, or path with "?".
+    """What the site shows for nonexistent pages, by origin, folder, path with "?", or shape of addresses.
 
     Asked by the leader, recalled by all.
     """
@@ -82,7 +82,7 @@ class MissingPages(Struct, eq=False):
             await self.frontier.remember(MISSING, self._known)
 
     async def ask_places(self, starts: Sequence[Url]) -> int:
-        """Asks doubtful folders and paths, once a run each. How many pages there are read again."""
+        """Asks doubtful folders, paths and shapes, once a run each. How many pages there are read again."""
         if self._known is None:
             return 0
         known: Mapping[str, bool] = await self.frontier.recall(ASKED_PLACES)

@@ -151,8 +151,9 @@ def doubtful_places(
         place: [] for place in (*known, *_growing(db, alike=alike)) if place not in but
     }
     shapes = defaultdict[str, list[str]](list)
-    for place in found:
-        shapes[place.partition(NAME)[0]] += [place] if NAME in place else []
+    for shape in found:
+        if NAME in shape:
+            shapes[shape.partition(NAME)[0]].append(shape)
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
         for _, url, _, content, _, outcome in chunk:
             near = (shape for start in starts_of(url) for shape in shapes.get(start, ()))

@@ -240,11 +240,11 @@ NO_PLACES: Final[Mapping[str, str | None]] = MappingProxyType({})
 
 
 class DoubtfulPlaces(Query[Mapping[str, Sequence[Url]]], frozen=True):
-    """The listed pages of each calendar, folder, or path with a query, that grows from within.
+    """The listed pages of each calendar, folder, path with a query, or shape, that grows from within.
 
     Pages of it were the first that led to many others, which have one title. `known`: further such places,
-    without their pages with that content. `but`: places that are not looked for. `alike`: also what the
-    addresses of pages have in common (`rules.nonexistent_pages.shapes_of`).
+    without their pages with that content. `but`: places that are not looked for. `alike`: whether to look
+    for shapes as well, which are what addresses have in common (`rules.nonexistent_pages.shapes_of`).
     """
 
     known: Mapping[str, str | None] = NO_PLACES

@@ -124,9 +124,9 @@ class Judge:
             wanted |= {Extract.ECHOLESS, Extract.CALENDAR}
         elif content_digest.is_suspicious(url) or (lease.missing and lease.missing.place):
             wanted |= {Extract.ECHOLESS}
-        source = PageSource(reply.body, url, charset, wanted, ignored=self._rules.ignored)
+        known, ignored = (prior and prior.content) or "", self._rules.ignored
         part = in_gap(url, lease.missing.place) if lease.missing else ""
-        return replace(source, known=(prior and prior.content) or "", part=part)
+        return PageSource(reply.body, url, charset, wanted, ignored=ignored, known=known, part=part)
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: ParsedPage | None = None) -> Verdict:
         """The verdict on a reply. `page`: its parsed HTML, if already available."""

@@ -44,6 +44,7 @@ OLDER_THAN_BUILD: Final = 129_600
 # Changes in the last runs from which on they are compared; of all text, with visits: one change in so many.
 LEAST_CHANGES: Final = 6
 EDIT_VISITS: Final = 50
+ONE_EDIT: Final = 8  # changes, if not more than one of so many is known to be an edit
 MOST_RUNS: Final = 20  # in which changes in place are counted
 MOST_WINDOWS: Final = 20  # windows remembered for each origin
 
@@ -147,14 +148,14 @@ def is_restless(known: Restless) -> bool:
 
 
 def is_lively(known: Restless) -> bool:
-    """Whether pages change more often than by edits, so far as they are not known to change in new places."""
+    """Whether text changes more often than by edits, and few of its changes are known to be edits."""
     if not known.edits or known.edits[-1][1] < LEAST_COMPARED:
         return False
     edits, visits = (sum(run[at] for run in known.edits) for at in (0, 1))
     # A page on which noise was recognised had changed twice before.
     edits -= (RUNS - 1) * max(0, known.edits[-1][2] - known.edits[0][2])
     anew = sum(run[2] for run in known.runs)
-    return edits >= LEAST_CHANGES and edits * EDIT_VISITS > visits and 8 * anew <= edits
+    return edits >= LEAST_CHANGES and edits * EDIT_VISITS > visits and ONE_EDIT * anew <= edits
 
 
 def is_everywhere(known: Restless, evidence: Evidence) -> bool:

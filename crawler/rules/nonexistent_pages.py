@@ -61,7 +61,8 @@ def nonsense_in(url: str) -> str:
 
 
 def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
-    """Nonexistent pages of a folder: names, or numbers where it has these; then what is like its pages.
+    """Nonexistent pages of a folder or shape: names, or numbers where half of its pages have these; then
+    numbers where some have, and what is like its pages.
 
     Some sites read only names like theirs: with numbers, or with the year of a calendar of any spelling.
     Of a path with a query: names as values, where pages have names there; numbers may be pages.
@@ -78,16 +79,17 @@ def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
     there = list(filter(None, (page.removeprefix(start).removesuffix(rest) for page in pages))) or [""]
     digits = [name for name in there if name.removesuffix(_ending(name)).isdigit()]
     are_numbers = 2 * len(digits) >= len(there)
-    one, *_, other = sorted([*(digits if are_numbers else there)] * 2, key=lambda name: (len(name), name))
+    like = sorted(digits if are_numbers else there, key=lambda name: (len(name), name))
+    one, other = like[0], like[-1]
     yield [Url(f"{start}{name}{_ending(one)}{rest}") for name in (numbers if are_numbers else names)]
     if are_numbers:
         return
     if digits:
         yield [Url(f"{start}{number}{_ending(digits[0])}{rest}") for number in numbers]
-    like = [(one, other)[at % 2] for at in range(MOST_ASKED)]
+    both = [(one, other)[at % 2] for at in range(MOST_ASKED)]
     forms = [
-        [with_large_numbers(name, number) for name, number in zip(like, numbers, strict=True)],
-        [_YEAR.sub(str(2_400 + 61 * at), name) for at, name in enumerate(like)],
+        [with_large_numbers(name, number) for name, number in zip(both, numbers, strict=True)],
+        [_YEAR.sub(str(2_400 + 61 * at), name) for at, name in enumerate(both)],
     ]
     for form in forms:
         if one not in form and other not in form:
@@ -143,8 +145,8 @@ def around(url: str) -> str:
 
 
 def shapes_of(url: str, other: str) -> Iterator[str]:
-    """What the addresses of two pages have in common, with `NAME` in place of what tells them apart; and the
-    folder below which both are. Not the folder of the first one, nor the origin.
+    """The shapes of two pages: what their addresses have in common, with `NAME` in place of what tells them
+    apart; and the folder below which both are. Not the folder of the first one, nor the origin.
     """
     same = _shared(url, other)
     start = url[: url.rfind("/", 0, same) + 1]
@@ -179,12 +181,12 @@ def _shared(one: str, other: str) -> int:
 
 
 def starts_of(url: str) -> Iterator[str]:
-    """All beginnings that its shapes may have."""
+    """The URL up to each separator: all beginnings that a shape of it may have."""
     return (url[: mark.end()] for mark in _SEPARATOR.finditer(url))
 
 
 def has_shape(url: str, shape: str) -> bool:
-    """Whether an address is one of these."""
+    """Whether an address is one of those that a shape stands for."""
     start, _, end = shape.partition(NAME)
     return len(url) > len(start) + len(end) and url.startswith(start) and url.endswith(end) and "?" not in url
 
