@@ -895,6 +895,9 @@ async def test_pages_whose_addresses_are_alike_grow_as_a_place(bench: Bench, for
         await bench.settle(lease, Listed(), facts=Facts(200, title="Step"))
     places = await bench.frontier.read(reads.DoubtfulPlaces())
     assert {*places[SITE + shape]} == {first, *others}
+    but = await bench.frontier.read(reads.DoubtfulPlaces(but=frozenset({SITE + shape})))
+    assert but.keys() == places.keys() - {SITE + shape}
+    assert SITE + shape not in await bench.frontier.read(reads.DoubtfulPlaces(alike=False))
 
 
 async def test_pages_with_scripts_are_counted_by_kind(bench: Bench) -> None:
