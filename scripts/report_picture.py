@@ -2,7 +2,8 @@
 
 .venv/bin/python scripts/report_picture.py
 
-Between the runs a link is mended, another one breaks, and pages come and go. Taken with Debian's chromium.
+Between the runs a link is mended, another one breaks, and pages come and go. Taken with Debian's chromium, and
+reduced to 64 colours by its pngquant: a third of the bytes.
 """
 
 import subprocess
@@ -51,6 +52,19 @@ def taken(picture: Path) -> None:
         light = "--blink-settings=preferredColorScheme=1"
         shot = ["chromium", *flags, light, f"--screenshot={picture}", report.as_uri()]
         subprocess.run(shot, capture_output=True, check=True)
+        reduced = [
+            "pngquant",
+            "--nofs",
+            "--strip",
+            "--speed",
+            "1",
+            "--force",
+            "--output",
+            str(picture),
+            "64",
+            str(picture),
+        ]
+        subprocess.run(reduced, check=True)
 
 
 if __name__ == "__main__":
