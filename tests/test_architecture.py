@@ -44,12 +44,12 @@ BUDGETS = {
     "rules": 4860,
     "report": 4156,
     "fetch": 4128,
-    "frontier": 9083,
+    "frontier": 9084,
     "sitemap": 5038,
     "engine": 3720,
     "workers": 1450,
     "app": 6256,
-    "cli": 5955,
+    "cli": 5967,
     "testing": 60,
 }
 LONGEST_MODULE = 450  # lines

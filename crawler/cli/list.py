@@ -13,8 +13,8 @@ from crawler.app.broken_files import all_pages_with
 from crawler.app.features import FEATURES
 from crawler.app.finding_rows import finding_rows
 from crawler.cli.list_links import FIELDS as LINK_FIELDS
-from crawler.cli.list_links import GAP, Filter, LinkFilter, RowForm, spelt_links
-from crawler.cli.output import Rows, joining, spelling
+from crawler.cli.list_links import GAP, ROW, Filter, LinkFilter, RowForm, spelt_links
+from crawler.cli.output import Rows, between, joining, spelling
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import ConfigError, Exit
 from crawler.model import rendering
@@ -147,7 +147,7 @@ async def list_rows(
         match what:
             case "links":
                 are_all = [*columns] == [*LINK_FIELDS]
-                cells = RowForm.of(spell, joined if are_all else GAP.join)
+                cells = RowForm.of(spell, *((joined, between(form)) if are_all else (GAP.join, ROW)))
                 found = spelt_links(frontier, settings, known, links, cells)
                 await _write(found if are_all else _picked(found, places, joined), columns, form)
                 return Exit.OK
@@ -275,7 +275,7 @@ async def _picked(
 ) -> AsyncIterator[Sequence[str]]:
     """The chosen cells of each row."""
     async for batch in batches:
-        rows = [row.split(GAP) for row in batch]
+        rows = [row.split(GAP) for text in batch for row in text.split(ROW)]
         yield [joined([row[place] for place in places]) for row in rows]
 
 
@@ -296,7 +296,8 @@ async def _write_aligned(batches: AsyncIterator[Sequence[str]], columns: Sequenc
     """With the names of the columns, and as wide as the first rows need."""
     widths = list[int]()
     async for lines in batches:
-        batch = [line.split("\t") for line in lines]  # no cell has a tab: it is printable
+        # No cell has a tab or ends a line: it is printable.
+        batch = [line.split("\t") for text in lines for line in text.split("\n")]
         if batch and not widths:
             shown = [columns, *batch[:ALIGNED]]
             widths = [min(WIDEST, max(map(len, column))) for column in zip(*shown, strict=True)]

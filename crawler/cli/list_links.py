@@ -27,9 +27,10 @@ FIELDS: Final = (
     "source", "target", "kind", "nofollow", "outcome", "status", "external", "final_url", "final_status",
     "text", "place",
 )  # fmt: skip
-GAP, CELL = "\0", "\1"  # are in no cell
+GAP, CELL, ROW = "\0", "\1", "\2"  # are in no cell
 KINDS: Final = ("link", "redirect", "canonical")
 BATCH: Final = 20_000  # links whose targets are looked up together
+WRITTEN: Final = 100  # pages whose links are written together: larger texts are memory anew each time
 REMEMBERED: Final = 400_000  # targets
 
 Spell = Callable[[Any], str]
@@ -66,11 +67,12 @@ class RowForm(NamedTuple):
 
     spell: Spell
     gaps: Sequence[str]
+    between: str  # rows
 
     @classmethod
-    def of(cls, spell: Spell, joined: Callable[[Sequence[str]], str]) -> Self:
+    def of(cls, spell: Spell, joined: Callable[[Sequence[str]], str], between: str) -> Self:
         """`joined`: the cells of `FIELDS`, as they are spelt, as a row."""
-        return cls(spell, joined([CELL] * len(FIELDS)).split(CELL))
+        return cls(spell, joined([CELL] * len(FIELDS)).split(CELL), between)
 
     def written(self, name: str, *cells: Any) -> str:
         """The cells from this field on, and what stands before each."""
@@ -89,7 +91,7 @@ class _Links(NamedTuple):
 async def spelt_links(
     rows: Frontier, settings: Settings, known: Known, links: LinkFilter, form: RowForm
 ) -> AsyncIterator[Sequence[str]]:
-    """The rows as they are written, in batches."""
+    """The rows as they are written, in batches: in a text, one or more."""
     wanted = await _wanted(rows, known, links.only) if links.only else None
     target = await _known_url(rows, settings, links.to, "--to") if links.to else None
     number = await rows.read(reads.NumberOf(target)) if target else 0
@@ -108,7 +110,9 @@ async def spelt_links(
         if number or wanted is not None:
             every = (one._replace(ids=[*filter(is_shown, one.ids)]) for one in every)
         for batch in _batches(every):
-            yield await _spelt(rows, batch, targets, form)
+            spelt = await _spelt(rows, batch, targets, form)
+            for place in range(0, len(spelt), WRITTEN):
+                yield spelt[place : place + WRITTEN]
 
 
 def _of(edges: EdgeRow, *, all_kinds: bool) -> Iterator[_Links]:
@@ -142,7 +146,8 @@ async def _spelt(rows: Reads, batch: Sequence[_Links], targets: "_Targets", form
     for source, kind, ids in batch:
         begin, (follow, avoid) = f"{first}{form.spell(source.url)}{before_target}", kinds[kind]
         if source.id not in with_text and follow == targets.follow and min(ids) > 0:  # as nearly always
-            spelt += [f"{begin}{lead}" for lead in filter(None, map(leads.__getitem__, ids))]
+            if known := [*filter(None, map(leads.__getitem__, ids))]:
+                spelt.append(begin + f"{form.between}{begin}".join(known))
             continue
         for to in ids:
             if leads[abs(to)]:

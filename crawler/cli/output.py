@@ -25,6 +25,7 @@ log = logging.getLogger("crawler")
 
 LABEL_WIDTH: Final = 11  # columns
 _SEPARATORS: Final = {"csv": ",", "text": "\t"}
+_BETWEEN: Final = {"csv": "\r\n", "json": ",\n"}  # rows
 LONGEST_LINE: Final = 2_100  # characters of a text in a line: a URL is never cut
 
 
@@ -78,6 +79,11 @@ def joining(form: str, fields: Iterable[str]) -> Callable[[Sequence[str]], str]:
     return lambda cells: f"{{{', '.join(map(add, keys, cells))}}}"
 
 
+def between(form: str) -> str:
+    """What stands between rows in that form."""
+    return _BETWEEN.get(form, "\n")
+
+
 def _as_json(cell: Any) -> str:
     if isinstance(cell, str):
         return f'"{cell}"' if as_csv.PLAIN.fullmatch(cell) else json.dumps(masked(cell))
@@ -104,9 +110,9 @@ class Rows:
             self.add_lines([json.dumps(row)])
 
     def add_lines(self, lines: Sequence[str]) -> None:
-        """Prints rows of all fields, as `joining` makes them."""
+        """Prints rows of all fields, as `joining` makes them; in a text, one or more (`between`)."""
         if self._is_document and lines:
-            sys.stdout.write(f"{self._opening}\n" + ",\n".join(lines))
+            sys.stdout.write(f"{self._opening}\n" + between(self._form).join(lines))
             self._opening = ","
         elif self._form == "csv":
             sys.stdout.write(as_csv.lines(lines))

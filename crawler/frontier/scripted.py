@@ -31,8 +31,9 @@ SELECT url, scripts, rendering FROM known WHERE {_OF_RUN} AND rendering LIKE '["
 """
 SAME_BYTES: Final = f"""
 SELECT digest, count(*), min(url) FROM known
-WHERE {_OF_RUN} AND NOT EXISTS (SELECT 1 FROM known WHERE {_OF_RUN} AND rendering IS NOT NULL)
-GROUP BY host, digest HAVING count(*) >= :least ORDER BY count(*) DESC, min(url) LIMIT 1
+WHERE {_OF_RUN} GROUP BY host, digest HAVING count(*) >= :least
+AND NOT EXISTS (SELECT 1 FROM known WHERE {_OF_RUN} AND rendering IS NOT NULL)
+ORDER BY count(*) DESC, min(url) LIMIT 1
 """
 OF_KINDS: Final = f"""
 SELECT url FROM known WHERE {_PLAIN} AND ({_FIRST} @any(kinds, text) OR {_SECOND} @any(kinds, text))
