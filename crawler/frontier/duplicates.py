@@ -193,7 +193,7 @@ def repeated(db: Database) -> Sequence[RepeatedPage]:
 
 
 def unlist_duplicates(db: Database) -> None:
-    """See `ports.Record.unlist_duplicates`."""
+    """See `ports.PageRule.DUPLICATES`."""
     _unlist(db, DUPLICATE, sort_orders(_sort_orders(db)))
     _unlist(db, DUPLICATE, _copies(db))
     run = {"run": db.run}

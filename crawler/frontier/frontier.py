@@ -48,7 +48,7 @@ from crawler.model.survey import Doubts, WithContent
 from crawler.model.trap import ImpossibleValues, Trap
 from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Hosts, Ledger, Queue, Record, Round, Runs, reads
+from crawler.ports import Batch, Hosts, Ledger, PageRule, Queue, Record, Round, Runs, reads
 from crawler.ports.reads import Query, RowKind
 
 P = ParamSpec("P")
@@ -60,7 +60,7 @@ MAX_HOSTS: Final = 1_000
 
 
 class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - all roles of a state
-    """A `Frontier` on an open database.
+    """A `Frontier` on an open database; what its methods do is said in `ports`.
 
     `delay`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds
     for which a published page that fails stays listed. `far`: seconds; a slot farther ahead means that the
@@ -113,94 +113,73 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         return await self._call(add, visits, seed, dates)
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
-        """See `ports.Queue.lease`."""
         token = secrets.randbits(31)  # the same when it is tried again
         return await self._call(self._leases.lease, limit, ANY_DEPTH if depth is None else depth, token)
 
     async def settle(self, settlements: Sequence[Settlement]) -> Settled:
-        """See `ports.Queue.settle`."""
         return await self._call(self._settlements.settle, settlements)
 
     async def release(self, leases: Sequence[Lease]) -> None:
-        """See `ports.Queue.release`."""
         await self._call(self._leases.release, leases)
 
     async def suspect(self, lease: Lease) -> None:
-        """See `ports.Queue.suspect`."""
         await self._call(self._leases.suspect, lease)
 
     async def reopen(self, pages: Sequence[Url]) -> None:
-        """See `ports.Queue.reopen`."""
         if pages:
             await self._call(self._leases.reopen, pages)
 
     async def read_again(self, pages: Sequence[Url], *, once: bool = True) -> int:
-        """See `ports.Queue.read_again`."""
         return await self._call(self._as_leader(self._leases.read_again), pages, once) if pages else 0
 
     async def shorten(self, deepest: int) -> int:
-        """See `ports.Queue.shorten`."""
         return await self._call(self._as_leader(Distances(self._db).shorten), deepest)
 
     async def requeue(self, visits: Sequence[Visit]) -> int:
-        """See `ports.Queue.requeue`."""
         return await self._call(self._as_leader(self._discovery.requeue), visits)
 
     async def arrive(self, pages: Sequence[Url]) -> int:
-        """See `ports.Queue.arrive`."""
         return await self._call(self._as_leader(self._revisits.arrive), pages)
 
     async def advance(self, depth: int | None = None) -> Round:
-        """See `ports.Queue.advance`."""
         return await self._call(self._as_leader(self._rounds.advance), ANY_DEPTH if depth is None else depth)
 
     async def answer(self, found: Mapping[int, ImpossibleValues]) -> None:
-        """See `ports.Queue.answer`."""
         await self._call(self._as_leader(self._values.answer), found)
 
     async def store_traps(self, traps: Sequence[Trap]) -> None:
-        """See `ports.Queue.store_traps`."""
         if traps:
             await self._call(self._patterns.store_traps, traps)
 
     async def add_seeds(self, seeds: Sequence[Seed], room: int) -> int:
-        """See `ports.Queue.add_seeds`."""
         return await self._call(self._as_leader(self._seeds.add_seeds), seeds, room)
 
     async def next_seed(self) -> Seed | None:
-        """See `ports.Queue.next_seed`."""
         return await self._ask(self._seeds.next_seed)
 
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:
-        """See `ports.Queue.settle_seed`."""
         return await self._call(self._as_leader(self._seeds.settle_seed), read, room)
 
     # -- Hosts: robots.txt and pace by origin ----------------------------------------------------------------
 
     async def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
-        """See `ports.Hosts.store_robots`."""
         await self._call(self._hosts.store_robots, origin, file, delay)
 
     async def pace(self, origin: str, delay: float) -> None:
-        """See `ports.Hosts.pace`."""
         await self._call(self._hosts.pace, origin, delay)
 
     async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
-        """See `ports.Hosts.robots`."""
         return await self._ask(self._hosts.robots, origin, stale=stale)
 
     async def slot(self, origin: str) -> float:
-        """See `ports.Pacer.slot`."""
         return (await self._ask(self._hosts.slots, origin, 1))[0]
 
     async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
-        """See `ports.Pacer.slow`."""
         return await self._call(self._hosts.slow, origin, until, once=once)
 
     # -- Runs: the life of a run -----------------------------------------------------------------------------
 
     async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
-        """See `ports.Runs.begin`."""
         begin = self._runs.begin
         # Others end it.
         while (run := await self._call(begin, fingerprint, reading, terms)) is None:  # noqa: ASYNC110
@@ -208,15 +187,12 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         return run
 
     async def take_leadership(self) -> bool:
-        """See `ports.Runs.take_leadership`."""
         return await self._call(self._members.take_leadership)
 
     async def check_leadership(self) -> None:
-        """See `ports.Runs.check_leadership`."""
         await self._call(self._members.check_leadership)
 
     async def interrupt(self, interruption: Interruption) -> None:
-        """See `ports.Runs.interrupt`."""
         await self._call(self._leases.interrupt, interruption)
 
     def is_lease_valid(self, lease: Lease) -> bool:  # noqa: ARG002 - by the protocol
@@ -225,15 +201,12 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
 
     @property
     def name(self) -> str:
-        """See `ports.Runs.name`."""
         return self._members.name
 
     async def finish(self) -> None:
-        """See `ports.Runs.finish`."""
         await self._call(self._runs.finish)
 
     async def conclude(self, *, refused: bool = False) -> None:
-        """See `ports.Runs.conclude`."""
         await self._call(self._runs.conclude, refused=refused)
         await self._prune()
 
@@ -244,81 +217,57 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
             after = await self._call(self._retention.prune, after)
 
     async def close_early(self) -> bool:
-        """See `ports.Runs.close_early`."""
         return await self._call(self._as_leader(self._revisits.close))
 
     async def mark_published(self, published: PublicationRow) -> None:
-        """See `ports.Runs.mark_published`."""
         await self._call(self._as_leader(publications.mark_published), self._db, published, self.clock())
 
     async def mark_delivered(self, delivered: str) -> None:
-        """See `ports.Runs.mark_delivered`."""
         await self._call(publications.mark_delivered, self._db, delivered)
 
     async def end_session(self, end: SessionEnd) -> None:
-        """See `ports.Runs.end_session`."""
         await self._call(self._runs.end_session, end)
 
     async def remember(self, note: Note[T], value: T) -> None:
-        """See `ports.Runs.remember`."""
         await self._call(self._runs.remember, note, value)
 
     async def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
-        """See `ports.Runs.amend`."""
         return await self._call(self._runs.amend, note, change)
 
     async def recall(self, note: Note[T], of: RunWithNote = "this") -> T:
-        """See `ports.Runs.recall`."""
         return await self._ask(self._runs.recall, note, of)
 
     # -- Record: what became of the pages --------------------------------------------------------------------
 
     async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
-        """See `ports.Record.links`."""
         return await self._ask(self._settlements.links, leases)
 
     async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
-        """See `ports.Record.date`."""
         await self._call(self._as_leader(dates.date), self._db, sources, doubts)
 
     async def withdraw(self, pages: Sequence[Url] | WithContent, why: Why, detail: str) -> None:
-        """See `ports.Record.withdraw`."""
         await self._call(self._as_leader(self._withdraw), pages, why, detail)
 
     async def ignore_canonicals(self, listable: Callable[[Url], bool]) -> int:
-        """See `ports.Record.ignore_canonicals`."""
         return await self._call(self._as_leader(canonicals.ignore_canonicals), self._db, listable)
 
-    async def unlist_unreached(self) -> None:
-        """See `ports.Record.unlist_unreached`."""
-        await self._call(self._as_leader(Distances(self._db).unlist_unreached))
-
-    async def unlist_duplicates(self) -> None:
-        """See `ports.Record.unlist_duplicates`."""
-        await self._call(self._as_leader(duplicates.unlist_duplicates), self._db)
-
-    async def keep_failing(self) -> None:
-        """See `ports.Record.keep_failing`."""
-        await self._call(self._as_leader(publications.keep_failing_pages), self._db, self._keep_failing)
+    async def apply(self, rule: PageRule) -> None:
+        await self._call(self._as_leader(self._apply), rule)
 
     async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
-        """See `ports.Record.store_answers`."""
         await self._call(externals.store_answers, self._db, answers, round_number)
 
     async def store_anchors(self, found: Sequence[AnchorRow]) -> None:
-        """See `ports.Record.store_anchors`."""
         if found:
             await self._call(anchors.store, self._db, found)
 
     # -- Reads -----------------------------------------------------------------------------------------------
 
     async def read(self, query: Query[T]) -> T:
-        """See `ports.Reads.read`."""
         answer: T = await self._ask(self._answers[type(query)], **asdict(query))
         return answer
 
     async def stream(self, kind: RowKind[T]) -> AsyncIterator[Sequence[T]]:
-        """See `ports.Reads.stream`."""
         chunks = self._edges(kind) if isinstance(kind, reads.Edges) else self._rows(kind)
         async for chunk in chunks:
             yield chunk
@@ -334,6 +283,15 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         async for rows in self._stream(queries.EDGE_ROWS, given, kind.first):
             yield await self._ask(queries.edges, self._db, rows)
 
+    def _apply(self, rule: PageRule) -> None:
+        match rule:
+            case PageRule.KEEP_FAILING:
+                publications.keep_failing_pages(self._db, self._keep_failing)
+            case PageRule.UNREACHED:
+                Distances(self._db).unlist_unreached()
+            case PageRule.DUPLICATES:
+                duplicates.unlist_duplicates(self._db)
+
     def _withdraw(self, pages: Sequence[Url] | WithContent, why: Why, detail: str) -> None:
         duplicates.withdraw(self._db, pages, why, detail)
         self._budget.forget()  # they do not count as contents any more
@@ -344,11 +302,9 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     # -- Ledger: what search engines were told
 
     async def open_ledger(self, base: str, *, noted: bool) -> int:
-        """See `ports.Ledger.open_ledger`."""
         return await self._call(ledger.open_ledger, self._db, base, noted)
 
     async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
-        """See `ports.Ledger.enter`."""
         await self._call(ledger.enter, self._db, rows, sent)
 
     # -- calls

@@ -11,7 +11,7 @@ from crawler.ports.hosts import Hosts
 from crawler.ports.ledger import Ledger
 from crawler.ports.queue import Batch, Pacer, Queue, Round
 from crawler.ports.reads import Reads
-from crawler.ports.record import Record
+from crawler.ports.record import PageRule, Record
 from crawler.ports.runs import Runs
 from crawler.ports.visiting import Reader, Sink, Visitor
 
@@ -23,6 +23,7 @@ __all__ = [
     "Hosts",
     "Ledger",
     "Pacer",
+    "PageRule",
     "Permits",
     "Politeness",
     "Queue",

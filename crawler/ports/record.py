@@ -1,6 +1,7 @@
 """The fourth role of the frontier: the outcomes of the pages."""
 
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
 from typing import Protocol
 
 from crawler.model.external import CheckedLink
@@ -10,6 +11,14 @@ from crawler.model.survey import Doubts, WithContent
 from crawler.model.visit import Lease, Link
 from crawler.parse.url import Url
 from crawler.ports.reads import Reads
+
+
+class PageRule(Enum):
+    """A rule over all pages of a run that needs nothing but the state."""
+
+    KEEP_FAILING = auto()  # decides which failed pages stay listed, by `keep_failing`; may be applied again
+    UNREACHED = auto()  # unlists pages that were found only by links that are not followed any more
+    DUPLICATES = auto()  # lists one of the pages that are the same by `rules.spellings`
 
 
 class Record(Reads, Protocol):
@@ -41,20 +50,12 @@ class Record(Reads, Protocol):
     async def ignore_canonicals(self, listable: Callable[[Url], bool]) -> int:
         """Lists the `listable` pages whose canonical is ignored by `rules.canonicals`. Returns how many.
 
-        Called before other rules over all pages, and after `keep_failing`.
+        Called before other rules over all pages, and after `PageRule.KEEP_FAILING`.
         """
         ...
 
-    async def unlist_unreached(self) -> None:
-        """Unlists pages that were found by links only that are not followed any more."""
-        ...
-
-    async def unlist_duplicates(self) -> None:
-        """Lists one of the pages that are the same by `rules.spellings`; the others are its duplicates."""
-        ...
-
-    async def keep_failing(self) -> None:
-        """Decides which failed pages of this run stay listed, by `keep_failing`. May be called again."""
+    async def apply(self, rule: PageRule) -> None:
+        """Applies a rule to all pages of this run."""
         ...
 
     async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:

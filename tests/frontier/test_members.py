@@ -18,7 +18,7 @@ from crawler.model.seed import Seed
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
-from crawler.ports import reads
+from crawler.ports import PageRule, reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
 from tests.waiting import eventually, outlive
@@ -90,10 +90,9 @@ LEADING: dict[str, Callable[["PostgresFrontier"], object]] = {
     "mark_published": lambda member: member.mark_published(PublicationRow(1, 1, 1, base="", folder="")),
     "add with a seed": lambda member: member.add([Visit(ROOT)], Seed(SeedKind.START)),
     "advance": lambda member: member.advance(),
-    "keep_failing": lambda member: member.keep_failing(),
     "ignore_canonicals": lambda member: member.ignore_canonicals(lambda _: True),
     "read_again": lambda member: member.read_again([ROOT]),
-    "unlist_duplicates": lambda member: member.unlist_duplicates(),
+    "apply": lambda member: member.apply(PageRule.DUPLICATES),
     "withdraw": lambda member: member.withdraw([ROOT], Why.DUPLICATE, ""),
     "add_seeds": lambda member: member.add_seeds([Seed(SeedKind.SITEMAP, "x")], 1),
 }

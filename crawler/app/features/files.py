@@ -28,7 +28,6 @@ class _FileReader(PageFeature):
         self.name, self._normalise = name, normalise
 
     def read(self, seen: SeenPage) -> tuple[LabelledUrl, ...]:
-        """See `PageFeature.read`."""
         if not isinstance(seen.outcome, Listed):
             return ()
         base = seen.page.base if len(seen.page.base) <= LONGEST_URL else seen.url
@@ -38,7 +37,6 @@ class _FileReader(PageFeature):
 
 class _Files(Feature):
     def is_on(self, settings: Settings) -> bool:
-        """See `Feature.is_on`."""
         return settings.external.check_external and self.name in settings.external.check_files
 
     def reader(self, settings: Settings, normalise: Normaliser, base: PublishBase | None) -> PageFeature:  # noqa: ARG002

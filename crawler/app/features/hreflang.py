@@ -173,7 +173,6 @@ class _VersionReader(PageFeature):
         self._normalise = normalise
 
     def read(self, seen: SeenPage) -> tuple[LabelledUrl, ...]:
-        """See `PageFeature.read`."""
         page, url = seen.page, seen.url
         base = page.base if len(page.base) <= LONGEST_URL else url
         stated = [(code, href, base) for code, href in page.alternates]
@@ -191,13 +190,11 @@ class Hreflang(Feature):
     namespace = "xhtml", "http://www.w3.org/1999/xhtml"
 
     def reader(self, settings: Settings, normalise: Normaliser, base: PublishBase | None) -> PageFeature:  # noqa: ARG002
-        """See `Feature.reader`."""
         return _VersionReader(normalise)
 
     async def extended(
         self, rows: Reads, settings: Settings, entries: AsyncIterator[Sequence[Entry]]
     ) -> AsyncIterator[Sequence[Entry]]:
-        """See `Feature.extended`."""
         rules = PageRules(settings.rules.rule)
         async for chunk in entries:
             pages = await rows.read(reads.FeaturesOf(NAME, [entry.url for entry in chunk]))
@@ -210,7 +207,6 @@ class Hreflang(Feature):
             ]
 
     async def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[PageFault]]]:
-        """See `Feature.faults`."""
         async for chunk in rows.stream(reads.ReadingPages(NAME)):
             for some in in_groups([page.url for page in chunk], GROUP):
                 pages = await rows.read(reads.FeaturesOf(NAME, some))
@@ -219,7 +215,6 @@ class Hreflang(Feature):
                         yield page, said
 
     async def about(self, rows: Reads, url: Url) -> tuple[object, Lines] | None:
-        """See `Feature.about`."""
         pages = await rows.read(reads.FeaturesOf(NAME, [url]))
         for _, found in await clusters(rows, pages.values(), PageRules()):
             lines = [(NAME, f"{member.code} {member.url}: {member.verdict}") for member in found.members]

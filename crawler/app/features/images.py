@@ -104,7 +104,6 @@ class _ImageReader(PageFeature):
         self._normalise, self._obeys = normalise, obeys
 
     def read(self, seen: SeenPage) -> tuple[LabelledUrl, ...]:
-        """See `PageFeature.read`."""
         page, is_hidden = seen.page, self._obeys and seen.directives.noimageindex
         if not page.images or is_hidden or not isinstance(seen.outcome, Listed):
             return ()
@@ -172,11 +171,9 @@ class Images(Feature):
         return found._asdict(), lines
 
     async def counts(self, rows: Reads, written: int) -> Counts:
-        """See `Feature.counts`."""
         return {"written": written, "left_out": len(await _site_wide(rows))}
 
     def summary(self, counts: Counts) -> str:
-        """See `Feature.summary`."""
         words, left_out = f"{counted(counts['written'], 'image')} in the sitemap", counts["left_out"]
         if not left_out:
             return words

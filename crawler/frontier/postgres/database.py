@@ -67,11 +67,9 @@ class PostgresDatabase(Database):
         self.do("SET LOCAL enable_seqscan = off")
 
     def lock_runs(self) -> None:
-        """See `Database.lock_runs`."""
         self.do("LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE")
 
     def execute(self, sql: str, given: Mapping[str, Any]) -> "psycopg.Cursor[Any]":
-        """See `Database.execute`."""
         if self.enter is None:
             return self.connection.execute(statement(sql), given)
         with pipelined(self.connection):
@@ -79,7 +77,6 @@ class PostgresDatabase(Database):
             return self.connection.execute(statement(sql), given)
 
     def changed(self, sql: str, given: Mapping[str, Any] | None = None) -> int:
-        """See `Database.changed`."""
         cursor = self.execute(sql, given or {})
         if self.pipeline:
             self.pipeline.sync()
@@ -88,12 +85,10 @@ class PostgresDatabase(Database):
     def ask(
         self, sql: str, given: Mapping[str, Any] | None = None, *, packed: bool = False
     ) -> Callable[[], list[Any]]:
-        """See `Database.ask`."""
         _ = packed
         return self.execute(sql, given or {}).fetchall
 
     def upsert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """See `Database.upsert`."""
         if rows:
             self.do(_upsert(table, tuple(columns)), self.dialect.given(columns, rows))
 

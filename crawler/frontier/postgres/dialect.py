@@ -65,53 +65,41 @@ class PostgresDialect(Dialect):
     }
 
     def rows(self, *columns: str) -> str:
-        """See `Dialect.rows`."""
         arrays = ", ".join(f":{column}_s::{_TYPES[column]}[]" for column in columns)
         return f"unnest({arrays}) WITH ORDINALITY AS r({', '.join(columns)}, place_)"
 
     def any(self, name: str, kind: str = "bigint") -> str:
-        """See `Dialect.any`."""
         return f"= ANY (:{name}::{'uuid' if kind == 'key' else kind}[])"
 
     def each(self, array: str) -> str:
-        """See `Dialect.each`."""
         return f"CROSS JOIN LATERAL unnest({array}) WITH ORDINALITY AS j (value, place)"
 
     def each_json(self, array: str) -> str:
-        """See `Dialect.each_json`."""
         return f"CROSS JOIN LATERAL json_array_elements({array}::json) AS j"
 
     def json_size(self, array: str) -> str:
-        """See `Dialect.json_size`."""
         return f"json_array_length({array}::json)"
 
     def size(self, array: str) -> str:
-        """See `Dialect.size`."""
         return f"coalesce(cardinality({array}), 0)"
 
     def whole(self, seconds: str) -> str:
-        """See `Dialect.whole`."""
         return f"floor({seconds})::bigint"
 
     def time(self, seconds: str) -> str:
-        """See `Dialect.time`."""
         return f"(to_timestamp(floor({seconds})) AT TIME ZONE 'UTC')"
 
     def json(self, column: str) -> str:
-        """See `Dialect.json`."""
         return f"{column}::json"
 
     def lock(self, *tables: str) -> str:
-        """See `Dialect.lock`."""
         return f"FOR UPDATE OF {', '.join(tables)}" if tables else "FOR UPDATE"
 
     def given(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
-        """See `Dialect.given`."""
         turned = list(zip(*rows, strict=True)) or [()] * len(columns)
         return {f"{column}_s": list(values) for column, values in zip(columns, turned, strict=True)}
 
     def all_of(self, values: Iterable[Any]) -> list[Any]:
-        """See `Dialect.all_of`."""
         return list(values)
 
     def key_of(self, url: str) -> str:
@@ -125,9 +113,7 @@ class PostgresDialect(Dialect):
         return f"{crc32(folder):08x}{blake2b(data, digest_size=12).hexdigest()}"
 
     def array(self, ids: Sequence[int]) -> str:
-        """See `Dialect.array`."""
         return "{" + ",".join(map(str, ids)) + "}"
 
     def arrays(self, values: Sequence[Any]) -> Sequence[Sequence[int]]:
-        """See `Dialect.arrays`."""
         return [value or () for value in values]

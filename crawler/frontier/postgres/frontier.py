@@ -85,7 +85,6 @@ class PostgresFrontier(DatabaseFrontier):
         session.transact(session.db.read_newest)
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
-        """See `ports.Queue.lease`."""
         member, started = self._db.member, self._ticks()
         batch = await super().lease(limit, depth)
         self._note_rejoined(member, started)
@@ -126,7 +125,6 @@ class PostgresFrontier(DatabaseFrontier):
             log.warning("this process was silent for too long, and joined the crawl again")
 
     async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
-        """See `ports.Runs.begin`."""
         if self._heart:
             self._heart.stop()
         run = await super().begin(fingerprint, reading, terms)
@@ -141,7 +139,6 @@ class PostgresFrontier(DatabaseFrontier):
         return run
 
     async def take_leadership(self) -> bool:
-        """See `ports.Runs.take_leadership`."""
         member, started = self._db.member, self._ticks()
         leads = await super().take_leadership()
         self._note_rejoined(member, started)
@@ -152,11 +149,9 @@ class PostgresFrontier(DatabaseFrontier):
 
     @property
     def is_shared(self) -> bool:  # type: ignore[override]
-        """See `ports.Runs.is_shared`."""
         return self._heart is not None and self._heart.is_shared
 
     def is_lease_valid(self, lease: Lease) -> bool:
-        """See `ports.Runs.is_lease_valid`."""
         return lease.token >> 32 == self._db.member and self._heart is not None and self._heart.is_alive()
 
     def _is_at_work(self) -> bool:
@@ -173,12 +168,10 @@ class PostgresFrontier(DatabaseFrontier):
         self._session.close(self._members.leave)
 
     async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See `DatabaseFrontier`."""
         self._check_heart()
         return await self._session.call(verb, *args, **kwargs)
 
     async def _ask(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See `DatabaseFrontier`."""
         self._check_heart()
         return await self._session.ask(verb, *args, **kwargs)
 
@@ -189,6 +182,5 @@ class PostgresFrontier(DatabaseFrontier):
     async def _stream(
         self, query: Stream, given: Mapping[str, Any], first: str = ""
     ) -> AsyncIterator[Sequence[tuple[Any, ...]]]:
-        """See `DatabaseFrontier`."""
         async for rows in self._session.stream(query, given, first):
             yield rows

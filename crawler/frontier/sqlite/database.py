@@ -46,7 +46,6 @@ class SqliteDatabase(Database):
         """See `Database.lock_runs`: the lock of the file keeps others out."""
 
     def execute(self, sql: str, given: Mapping[str, Any]) -> sqlite3.Cursor:
-        """See `Database.execute`."""
         return self.connection.execute(translated(self.dialect, sql), given)
 
     def ask(
@@ -66,18 +65,15 @@ class SqliteDatabase(Database):
         return lambda: rows
 
     def upsert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """See `Database.upsert`."""
         self.do_rows(_upsert(table, tuple(columns)), columns, rows)
 
     def do_rows(self, sql: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **given: Any) -> None:
-        """See `Database.do_rows`."""
         for _ in self._bound(sql, columns, list(rows), given):
             pass
 
     def ask_rows(
         self, sql: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], **given: Any
     ) -> Callable[[], list[Any]]:
-        """See `Database.ask_rows`."""
         found = [row for cursor in self._bound(sql, columns, rows, given) for row in cursor.fetchall()]
         return lambda: found
 

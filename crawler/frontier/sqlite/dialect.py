@@ -43,60 +43,46 @@ class SqliteDialect(Dialect):
     }
 
     def rows(self, *columns: str) -> str:
-        """See `Dialect.rows`."""
         named = ", ".join(f"value ->> {place} AS {column}" for place, column in enumerate(columns))
         return f"(SELECT {named}, key AS place_ FROM json_each(:rows)) AS r"
 
     def any(self, name: str, kind: str = "bigint") -> str:  # noqa: ARG002 - values have their own types
-        """See `Dialect.any`."""
         return f"IN (SELECT value FROM json_each(:{name}))"
 
     def each(self, array: str) -> str:
-        """See `Dialect.each`."""
         return f"CROSS JOIN json_each({array}) AS j"
 
     def each_json(self, array: str) -> str:
-        """See `Dialect.each_json`."""
         return self.each(array)
 
     def json_size(self, array: str) -> str:
-        """See `Dialect.json_size`."""
         return f"json_array_length({array})"
 
     def size(self, array: str) -> str:
-        """See `Dialect.size`."""
         return f"coalesce(json_array_length({array}), 0)"
 
     def whole(self, seconds: str) -> str:
-        """See `Dialect.whole`."""
         return f"CAST({seconds} AS INTEGER)"
 
     def time(self, seconds: str) -> str:
-        """See `Dialect.time`."""
         return f"datetime({seconds}, 'unixepoch')"
 
     def json(self, column: str) -> str:
-        """See `Dialect.json`."""
         return column
 
     def lock(self, *tables: str) -> str:  # noqa: ARG002 - nothing is locked
-        """See `Dialect.lock`."""
         return ""
 
     def given(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, Any]:  # noqa: ARG002
-        """See `Dialect.given`."""
         return {"rows": encode(list(rows)).decode()}
 
     def all_of(self, values: Iterable[Any]) -> str:
-        """See `Dialect.all_of`."""
         return encode(list(values)).decode()
 
     def key_of(self, url: str) -> str:
-        """See `Dialect.key_of`."""
         return url
 
     def array(self, ids: Sequence[int]) -> str:
-        """See `Dialect.array`."""
         return f"[{','.join(map(str, ids))}]"
 
     def arrays(self, values: Sequence[Any]) -> Sequence[Sequence[int]]:

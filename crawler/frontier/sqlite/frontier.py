@@ -108,7 +108,6 @@ class SqliteFrontier(DatabaseFrontier):
             self._connection.close()
 
     async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """See `DatabaseFrontier`."""
         return await anyio.to_thread.run_sync(
             lambda: self._transact(verb, *args, **kwargs), limiter=self._turn, abandon_on_cancel=False
         )
