@@ -22,6 +22,7 @@ from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.outcome import Kept, Listed, Unlisted
 from crawler.model.reasons import SeedKind, Source, Why
 from crawler.model.rows import (
+    COMPLETE,
     EdgeRow,
     HostRow,
     InPattern,
@@ -102,12 +103,17 @@ SELECT count(*) - count(lastmod),
 FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}'
 """
 _REPEATED: Final = f"""
-SELECT count(*), coalesce(sum(pages), 0) FROM (
+SELECT count(*), CAST(coalesce(sum(pages), 0) AS bigint) FROM (
     SELECT count(*) AS pages FROM known
     WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}'
         AND TEXT <> '' GROUP BY TEXT, host HAVING count(*) > 1
 ) AS repeated
 """
+_SAME_CONTENT: Final = _REPEATED.replace("TEXT", SHOWN)
+# Where all pages with a title have one content, that is what is counted.
+_SAME_TITLE: Final = _REPEATED.replace("TEXT", "title").replace(
+    "> 1", f"> 1 AND (min({SHOWN}) <> max({SHOWN}) OR count(nullif({SHOWN}, '')) < count(*))"
+)
 
 _ANSWERED: Final = f"""
 SELECT url FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}' AND status IS NOT NULL
@@ -254,7 +260,6 @@ def suspect(row: tuple[Any, ...]) -> PageRow:
     """A row of `SUSPECTS`."""
     number, run, outcome, detail, was, kind, barred, rendered, status, redirect, *answer = row
     seed = None if kind is None else _SEEDS[kind]
-    answered = external_of(answer)
     return PageRow(
         number,
         Url(""),
@@ -266,7 +271,7 @@ def suspect(row: tuple[Any, ...]) -> PageRow:
         seed=seed,
         barred=barred,
         rendering=rendered,
-        external=answered,
+        external=external_of(answer),
         redirect=redirect or 0,
     )
 
@@ -302,10 +307,8 @@ def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prio
 def tallies(db: Database) -> Tallies:
     """See `ports.reads.ListedTallies`."""
     undated, newly, dated, date = db.one(_DATES, {"run": db.run})
-    (contents, same_content), (titles, same_title) = (
-        db.one(_REPEATED.replace("TEXT", text), {"run": db.run}) for text in (SHOWN, "title")
-    )
-    same_content, same_title = int(same_content), int(same_title)  # Decimal in PostgreSQL
+    contents, same_content = db.one(_SAME_CONTENT, {"run": db.run})
+    titles, same_title = db.one(_SAME_TITLE, {"run": db.run})
     return Tallies(undated, newly, contents, same_content, titles, same_title, dated, date)
 
 
@@ -365,12 +368,10 @@ def run(db: Database) -> Run | None:
     row = db.one_or_none(
         "SELECT number, started, status, ended, follows FROM run WHERE number = :run", {"run": db.run}
     )
-    done = ("complete", "concluded", "refused")
-    return (
-        Run(row[0], row[1], complete=row[2] in done, ended=row[3] is not None, follows=row[4])
-        if row
-        else None
-    )
+    if row is None:
+        return None
+    number, started, status, ended, follows = row
+    return Run(number, started, complete=status in COMPLETE, ended=ended is not None, follows=follows)
 
 
 def balance(db: Database) -> Balance:

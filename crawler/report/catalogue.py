@@ -106,7 +106,7 @@ class Code(Enum):
     )  # fmt: skip
     DUPLICATE_TITLE = (
         "duplicate-title", Severity.WARNING, "Duplicate titles",
-        "Each item is a group of listed pages with the same title.",
+        "Each item is a group of listed pages with the same title, and not all with the same text.",
     )  # fmt: skip
     HREFLANG_NO_RETURN = (
         "hreflang-no-return", Severity.WARNING, "Language versions without a return link",

@@ -71,6 +71,8 @@ class Findings:
         self._kinds, self._before, self._wanted = bytearray(1024), bytearray(1024), bytearray(1024)
         self._redirects, self._targets = array("I"), array("I")
         self.texts, self.titles, self._date = Groups(), Groups(), SameDate()
+        self._both = Groups()  # of pages with the same content and the same title
+        self._with_one_content = 0  # pages of such groups that are no others of their title
         self.inbound = InboundLinks(bytearray(), bytearray())
         self.faults: dict[int, list[tuple[Code, str]]] = {}  # of language versions and images, by page
         self.files: Sequence[Finding] = ()  # about images, scripts and style sheets that do not answer
@@ -100,6 +102,7 @@ class Findings:
                 self.texts.add(origin(page.url), page.content)
             if page.title:
                 self.titles.add(origin(page.url), page.title)
+                self._both.add(origin(page.url), page.title, page.content or "")
 
     def _kind_of(self, page: PageRow) -> UrlKind:
         if self._check and page.outcome == OFF_SITE and _is_broken(page.external and page.external.code):
@@ -108,8 +111,8 @@ class Findings:
 
     def close(self) -> None:
         """End the first pass."""
-        self.texts.close()
-        self.titles.close()
+        for groups in (self.texts, self.titles, self._both):
+            groups.close()
         redirects = zip(self._redirects, self._targets, strict=True)
         self.inbound = InboundLinks(self._kinds, self._wanted, redirects)
         # A link to a redirect that ends in a failure is a link to a failure.
@@ -159,7 +162,8 @@ class Findings:
     def pages_in(self, code: Code) -> int:
         """Number of pages that link to the URLs with this finding, or are in its groups; else 0."""
         if code in GROUPED:
-            return (self.texts if code is Code.DUPLICATE_CONTENT else self.titles).pages
+            of_titles = self.titles.pages - self._with_one_content
+            return self.texts.pages if code is Code.DUPLICATE_CONTENT else of_titles
         return sum(self.inbound.linking[kind] for kind, other in BY_KIND.items() if other is code)
 
     def worst_pages(self, code: Code) -> Sequence[tuple[int, int]]:
@@ -260,17 +264,29 @@ class Findings:
             yield PageFinding(Code.SITEMAP_STALE, page, _sentence(page), named_by=seed.name)
 
     def _grouped(self, page: PageRow) -> Iterator[PageFinding]:
-        """Pages that share their content or title with other listed pages."""
-        title = page.title or ""
-        if not (title or page.content):
+        """Pages that share their content or title with other listed pages.
+
+        Where all pages with a title have one content, that is the finding.
+        """
+        title, content = page.title or "", page.content or ""
+        if not (title or content):
             return
         site = origin(page.url)
         for code, groups, text in (
-            (Code.DUPLICATE_CONTENT, self.texts, page.content),
+            (Code.DUPLICATE_CONTENT, self.texts, content),
             (Code.DUPLICATE_TITLE, self.titles, title),
         ):
             if text and (group := groups.group(site, text)):
                 number, size = group
+                is_title = code is Code.DUPLICATE_TITLE
+                if (
+                    is_title
+                    and content
+                    and (both := self._both.group(site, title, content))
+                    and both[1] == size
+                ):
+                    self._with_one_content += 1
+                    continue
                 yield PageFinding(code, page, title, group=number, size=size, first=groups.is_first(number))
 
     def _rendered(self, page: PageRow) -> Iterator[PageFinding]:

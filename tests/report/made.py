@@ -221,6 +221,8 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
         ],
         was=None,
         depth=1,
+        title="The same",
+        content="another text",
         detail=f"{SITE}/gone: not found",
         barred="bingbot",
         rendering=rendering.written(Rendering(Needs.SHELL, PageSummary(0), PageSummary(7), hash_routes=2)),

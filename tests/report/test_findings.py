@@ -40,7 +40,7 @@ GOLDEN = {
     "orphan": ["/dated 0", "/workshop 0"],
     "vanished": ["/spring new 0"],
     "duplicate-content": ["/twin-1 0"],
-    "duplicate-title": ["/twin-1 0"],
+    "duplicate-title": ["/about 0"],
     "hreflang-no-return": ["/lanterns/storm 0"],
     "hreflang-code": ["/lanterns/storm 0"],
     "hreflang-target": ["/lanterns/storm 0"],
@@ -82,6 +82,25 @@ def test_site_with_one_of_each_finding() -> None:
     assert told(planted()) == GOLDEN
     # A site with a page that has no date cannot have the same date on all.
     assert list(GOLDEN) == [code.value for code in Code if code is not Code.LASTMOD_UNIFORM]
+
+
+@pytest.mark.parametrize(
+    ("contents", "found"),
+    [
+        (["1", "1"], {"duplicate-content": (1, 2)}),
+        (["1", "1", "1", "2"], {"duplicate-content": (1, 3), "duplicate-title": (1, 4)}),
+        (["1", "2"], {"duplicate-title": (1, 2)}),
+        (["", ""], {"duplicate-title": (1, 2)}),
+        (["1", ""], {"duplicate-title": (1, 2)}),
+    ],
+)
+def test_pages_with_one_content_are_no_duplicate_titles(
+    contents: list[str], found: dict[str, tuple[int, int]]
+) -> None:
+    state = MadeState()
+    for number, content in enumerate(contents):
+        state.page(f"/{number}", title="One", content=content, seed=START)
+    assert {one.code.value: (one.count, one.pages) for one in state.report().findings} == found
 
 
 def test_findings_are_ordered_by_severity() -> None:

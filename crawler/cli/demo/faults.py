@@ -17,7 +17,7 @@ GONE: Final = [f"/faults/errors/gone-{number:02}" for number in range(24)]
 RESTRICTED: Final = {f"/faults/members/{status}": status for status in (401, 403, 405, 451)}
 CHAINS: Final = {name: hops for hops, name in enumerate(("two", "three", "four", "five"), 2)}
 MOVED: Final = [f"/faults/moved/{number}" for number in range(5)]
-TWINS: Final = [f"/faults/twins/{number}" for number in range(3)]
+TWINS: Final = [f"/faults/twins/{name}" for name in ("first", "second", "third")]
 NAMESAKES: Final = [f"/faults/namesakes/{number}" for number in range(3)]
 UNDATED: Final = [f"/faults/undated/{number}" for number in range(3)]
 WORDS: Final = (
@@ -41,7 +41,7 @@ TRUTH: Final[Mapping[str, Sequence[str]]] = {
     "redirect-linked": [*(f"/faults/chain/{name}-0" for name in CHAINS), *MOVED],
     "orphan": ["/faults/lonely"],
     "duplicate-content": TWINS[:1],
-    "duplicate-title": [TWINS[0], NAMESAKES[0]],
+    "duplicate-title": NAMESAKES[:1],
     "robots-line": ["/robots.txt"],
     "restricted": [*RESTRICTED],
     "robots-linked": ["/basket"],
