@@ -36,12 +36,12 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4339,
-    "model": 2047,
+    "model": 2048,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1075,
-    "rules": 4860,
+    "rules": 4875,
     "report": 4172,
     "fetch": 4091,
     "frontier": 8995,
@@ -49,7 +49,7 @@ BUDGETS = {
     "engine": 3719,
     "workers": 1428,
     "app": 6246,
-    "cli": 5967,
+    "cli": 5969,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

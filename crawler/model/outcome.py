@@ -32,6 +32,7 @@ class Listed(EndedVisit, frozen=True):
     """In the sitemap."""
 
     lastmod: Lastmod | None = None
+    detail: Detail = ""  # the canonicals that are ignored, and why
 
 
 class Unlisted(EndedVisit, frozen=True):

@@ -25,10 +25,10 @@ def detail_of(outcome: Outcome) -> str:
     match outcome:
         case Moved(to):
             return to
-        case Unlisted(_, detail) | Failed(_, detail) | Kept(_, detail) | Later(_, _, detail):
+        case Listed(_, detail) | Unlisted(_, detail) | Failed(_, detail) | Kept(_, detail):
             return detail
-        case Listed():
-            return ""
+        case Later(_, _, detail):
+            return detail
 
 
 def outcome_of(text: str | None, detail: str | None, lastmod: Lastmod | None) -> Outcome | None:
@@ -36,7 +36,7 @@ def outcome_of(text: str | None, detail: str | None, lastmod: Lastmod | None) ->
     kind, _, reason = (text or "").partition(":")
     match kind:
         case "listed":
-            return Listed(lastmod)
+            return Listed(lastmod, detail or "")
         case "moved":
             return Moved(Url(detail or ""))
         case "unlisted":

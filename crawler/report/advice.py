@@ -51,8 +51,8 @@ ADVICE: Final[Mapping[Code, str]] = {
         "should not appear in search results says noindex, and names no other page."
     ),
     Code.CANONICAL_CONFLICT: (
-        "Name the address of the page itself as canonical, or that of the page that is meant. The cause "
-        "stands beside it; until then, search engines choose by themselves."
+        "Name the address of the page itself as canonical, or that of the page that is meant, and only once. "
+        "The cause stands beside it; until then, search engines choose by themselves."
     ),
     Code.NOINDEX_FOR_BOT: (
         "If no search engine shall show the page, mark it noindex for all (`robots`). If only that engine "

@@ -78,7 +78,7 @@ class Code(Enum):
     )  # fmt: skip
     CANONICAL_CONFLICT = (
         "canonical-conflict", Severity.WARNING, "Canonical URL is ignored",
-        "These pages name a canonical URL that fails or leads back to them, so search engines ignore it.",
+        "The canonical URL of these pages fails, leads back to them, or is one of several: it is ignored.",
     )  # fmt: skip
     NOINDEX_FOR_BOT = (
         "noindex-for-bot", Severity.WARNING, "Noindex for one search engine",

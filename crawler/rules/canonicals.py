@@ -1,4 +1,5 @@
-"""Which canonicals are ignored, as by search engines: those that fail, and those that lead back. Pure.
+"""Which canonicals are ignored, as by search engines: several different ones, those that fail, and those that
+lead back. Pure.
 
 A canonical that is honoured unlists the page that names it, so it must lead to a page. One on another site,
 or that is not listed for a reason of its own, is honoured all the same: that is what the site says. The pages
@@ -11,9 +12,21 @@ from typing import Final
 from msgspec import Struct
 
 from crawler.model.outcome import says
+from crawler.parse.url import Url
 
+SEVERAL: Final = "of several canonical URLs none counts"
 LEADS_BACK: Final = "leads back to this page"
 ENDLESS: Final = "its redirects have no end"
+
+
+def agreed(named: Iterable[Url]) -> tuple[Url | None, str]:
+    """The canonical of a page that names these; if they differ, none, and a detail with the first two."""
+    one: Url | None = None
+    for name in named:
+        if one not in {None, name}:
+            return None, f"{one}, {name}: {SEVERAL}"
+        one = name
+    return one, ""
 
 
 class Naming(Struct, frozen=True):

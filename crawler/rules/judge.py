@@ -30,7 +30,16 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
 from crawler.ports.features import PageFeature, SeenPage
-from crawler.rules import content_digest, duplicates, lastmod, noise, rendering, soft_404, throttle
+from crawler.rules import (
+    canonicals,
+    content_digest,
+    duplicates,
+    lastmod,
+    noise,
+    rendering,
+    soft_404,
+    throttle,
+)
 from crawler.rules.indexing import NOTHING_SAID, Audience, Indexing, indexing
 from crawler.rules.nonexistent_pages import at_origin, in_gap
 from crawler.rules.record import first_date
@@ -212,7 +221,7 @@ class Judge:
     def _document(self, url: Url, reply: Response, facts: Facts, now: datetime) -> Verdict:
         """The verdict on a document that is not HTML, by its header fields alone."""
         essence, _ = _type(reply)
-        canonical = self._canonical(self._header_canonicals(url, reply))
+        canonical, conflict = self._canonical(self._header_canonicals(url, reply))
         named = (canonical,) if canonical else ()
         said = self._indexing(reply, (), now)
         listed = self._listed_by_feed(url, reply, essence)
@@ -224,7 +233,7 @@ class Judge:
         if essence not in self._rules.types:
             outcome: Outcome = Unlisted(Why.TYPE, essence)
         else:
-            outcome = self._indexable(url, said, canonical, facts)
+            outcome = self._indexable(url, said, canonical, Listed(facts.lastmod, conflict))
         features = self._features(SeenPage(url, reply, ParsedPage(url), Directives(), outcome))
         return Verdict(outcome, facts, links, named=named, features=features)
 
@@ -243,7 +252,7 @@ class Judge:
             return Verdict(Failed(Cause.REDIRECTS, refresh), Facts(reply.status))
         said = self._indexing(reply, page.robots, now)
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
-        canonical = self._canonical([*on_page, *self._header_canonicals(url, reply)])
+        canonical, conflict = self._canonical([*on_page, *self._header_canonicals(url, reply)])
         links, named, truncated = self._links(url, reply, page, said.directives, [canonical, refresh])
         facts = facts._replace(
             unordered=duplicates.unordered(url, page.unordered, links.urls),
@@ -261,7 +270,7 @@ class Judge:
         elif essence not in rules.types:
             outcome = Unlisted(Why.TYPE, essence)
         else:
-            outcome = self._indexable(url, said, canonical, facts)
+            outcome = self._indexable(url, said, canonical, Listed(facts.lastmod, conflict))
         if rules.render != "off" and (needs := rendering.needs(lease, reply, facts, rules.render)):
             robots = self._robots_text(reply, page)
             summary = PageSummary(links.total, robots, facts.canonical, page.length or 0)
@@ -296,12 +305,12 @@ class Judge:
             return Obstacle.SHELL
         return Obstacle.HASH_ROUTES if rendered.hash_routes else Obstacle.EMPTY
 
-    def _indexable(self, url: Url, said: Indexing, canonical: Url | None, facts: Facts) -> Outcome:
+    def _indexable(self, url: Url, said: Indexing, canonical: Url | None, listed: Listed) -> Outcome:
         if said.noindex is not None:
             return Unlisted(Why.NOINDEX, said.noindex)
         if canonical and canonical != url:
             return Unlisted(Why.CANONICAL, canonical)
-        return Listed(facts.lastmod)
+        return listed
 
     def _indexing(self, reply: Response, on_page: Sequence[tuple[str, str]], now: datetime) -> Indexing:
         """What the header fields and the robots elements of a page say."""
@@ -320,16 +329,9 @@ class Judge:
             self._rules.normalise.canonical(link.target, url) for link in found if "canonical" in link.rels
         ]
 
-    def _canonical(self, named: Iterable[Url | None]) -> Url | None:
-        """The canonical of a page. Several different ones are all ignored, as by Google."""
-        if "canonical" in self._rules.off:
-            return None
-        one: Url | None = None
-        for name in filter(_usable, named):
-            if one not in {None, name}:
-                return None
-            one = name
-        return one
+    def _canonical(self, named: Iterable[Url | None]) -> tuple[Url | None, str]:
+        """The canonical of a page; or that several different ones are all ignored, as by Google."""
+        return canonicals.agreed(() if "canonical" in self._rules.off else filter(None, map(_usable, named)))
 
     def _variant(self, url: Url, reply: Response) -> Url | None:
         announced = reply.headers.get("content-location")

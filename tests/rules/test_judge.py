@@ -15,6 +15,7 @@ from crawler.parse.html import ParsedPage
 from crawler.parse.normalise import Normaliser
 from crawler.parse.page_links import MAX_LINK_BYTES
 from crawler.parse.url import Url
+from crawler.rules.canonicals import SEVERAL
 from crawler.rules.judge import Judge, JudgeRules
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -295,7 +296,6 @@ def test_a_page_that_will_not_stay_is_listed_until_then() -> None:
         ('<link rel="CANONICAL" href="/other">', SITE + "/other"),
         ('<link rel="alternate canonical" href="/other">', SITE + "/other"),
         ('<link rel="canonical" href="https://other.com/">', "https://other.com/"),
-        ('<link rel="canonical" href="/a"><link rel="canonical" href="/b">', None),
         ('<link rel="canonical" href="/a"><link rel="canonical" href="/a#x">', SITE + "/a"),
         ('<link rel="canonical" href="javascript:x">', None),
         ('<link rel="canonical" href="http://[">', None),
@@ -318,7 +318,25 @@ def test_a_canonical_header_counts_and_must_agree_with_the_page() -> None:
     target = SITE + "/x?a=%22b,c%22"
     assert judged(headers=link).outcome == Unlisted(Why.CANONICAL, target)
     both = judged(html=head('<link rel="canonical" href="/y">'), headers=link)
-    assert both.outcome == Listed(), "two that differ are no answer"
+    assert both.outcome == Listed(None, f"{SITE}/y, {target}: {SEVERAL}"), "two that differ are no answer"
+    assert both.facts
+    assert (both.facts.canonical, both.named) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("canonicals", "detail"),
+    [
+        (["/a", "/b"], f"{SITE}/a, {SITE}/b: {SEVERAL}"),
+        (["/dir/page", "/b"], f"{SITE}/dir/page, {SITE}/b: {SEVERAL}"),
+        (["/a", "/b", "/a", "/c"], f"{SITE}/a, {SITE}/b: {SEVERAL}"),
+        (["/a", "/a#x"], ""),
+    ],
+)
+def test_several_canonicals_are_ignored_and_said(canonicals: list[str], detail: str) -> None:
+    markup = "".join(f"<link rel=canonical href={href}>" for href in canonicals)
+    assert getattr(judged(html=head(markup)).outcome, "detail", "") in {detail, f"{SITE}/a"}
+    assert isinstance(judged(html=head(markup)).outcome, Listed) is bool(detail)
+    assert judged(html=head(markup), off=frozenset({"canonical"})).outcome == Listed()
 
 
 def test_a_canonical_header_is_not_relative_to_the_base() -> None:
@@ -416,6 +434,11 @@ def test_not_modified_repeats_the_previous_verdict() -> None:
     known = Prior(Unlisted(Why.NOINDEX), Facts(200, Validators('"e"')))
     verdict = judged(304, html=b"", prior=known)
     assert (verdict.outcome, verdict.facts, verdict.unchanged) == (known.outcome, known.facts, True)
+
+
+def test_not_modified_repeats_that_canonicals_are_ignored() -> None:
+    known = Prior(Listed(None, f"/a, /b: {SEVERAL}"), Facts(200, Validators('"e"')))
+    assert judged(304, html=b"", prior=known).outcome == known.outcome
 
 
 def test_not_modified_forgets_the_previous_scope() -> None:
@@ -518,7 +541,7 @@ def test_canonicals_and_validators_are_limited_in_length() -> None:
     assert judged(html=head(f"<link rel=canonical href={long}>")).outcome == Listed()
     assert judged(html=head(f"<meta http-equiv=refresh content='0;url={long}'>")).outcome == Listed()
     many = "".join(f"<link rel=canonical href=/{number}>" for number in range(50_000))
-    assert judged(html=head(many)).outcome == Listed()
+    assert judged(html=head(many)).outcome == Listed(None, f"{SITE}/0, {SITE}/1: {SEVERAL}")
     validators = judged(headers={"ETag": '"' + "e" * 9_000 + '"', "Last-Modified": "x" * 9_000}).facts
     assert validators
     assert not validators.validators

@@ -35,7 +35,7 @@ TRUTH: Final[Mapping[str, Sequence[str]]] = {
     "client-error": ["/faults/teapot"],
     "canonical-chain": ["/faults/canonical/chain"],
     "noindex-canonical": ["/faults/canonical/both"],
-    "canonical-conflict": ["/faults/canonical/lost"],
+    "canonical-conflict": ["/faults/canonical/lost", "/faults/canonical/two"],
     "noindex-for-bot": ["/faults/one-engine"],
     "redirect-chain": [f"/faults/chain/{name}-0" for name in CHAINS],
     "redirect-linked": [*(f"/faults/chain/{name}-0" for name in CHAINS), *MOVED],
@@ -96,7 +96,7 @@ def _linked() -> Iterator[str]:
     )
     yield from ("/faults/loop/a", "/faults/loop/b", "/faults/loop/itself")
     yield from (f"/faults/chain/{name}-0" for name in CHAINS)
-    yield from (f"/faults/canonical/{name}" for name in ("chain", "both", "lost"))
+    yield from (f"/faults/canonical/{name}" for name in ("chain", "both", "lost", "two"))
     yield from (*TWINS, *NAMESAKES, *UNDATED, "/faults/one-engine", "/faults/private")
 
 
@@ -129,6 +129,8 @@ def _verdicts(site: Site) -> None:
     _page(site, "/faults/canonical/chain", "Canonical is a redirect", canonical=MOVED[0])
     _page(site, "/faults/canonical/both", "Noindex and canonical", canonical="/places/", noindex=True)
     _page(site, "/faults/canonical/lost", "Canonical is lost", canonical=GONE[0])
+    header = {"Link": '</stories/>; rel="canonical"'}
+    _page(site, "/faults/canonical/two", "Two canonicals", canonical="/places/", headers=header)
     _page(site, "/faults/one-engine", "Not for Bing", headers={"X-Robots-Tag": "bingbot: noindex"})
     _page(site, "/faults/private", "Not for search engines", noindex=True)
     _page(site, "/faults/lonely", "Linked from nowhere")
