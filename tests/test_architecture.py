@@ -48,7 +48,7 @@ BUDGETS = {
     "sitemap": 5033,
     "engine": 3719,
     "workers": 1428,
-    "app": 6246,
+    "app": 6267,
     "cli": 5969,
     "testing": 55,
 }

@@ -71,19 +71,23 @@ def test_broken_images_are_found_and_left_out(web: Web, run: Run) -> None:  # no
 
     web.home.put("/gone.png", FINE)
     assert web.crawl("--images")[0] == 0
-    assert set(written(web)) == set(first) - {"home:/gone.png", "bad:/gone.png"}, "as known before"
+    kept = {*first} - {"home:/secret/a.png"}
+    assert set(written(web)) == kept - {"home:/gone.png", "bad:/gone.png"}, "as known before"
     assert faulty(web).keys() == {"bad:/gone.png", "bad:/odd.png"}
     places = {row["place"] for row in web.rows("images") if row["image"] == web.url("bad:/gone.png")}
     assert places == {"missing"}
+    [secret] = {row["place"] for row in web.rows("images") if "/secret/" in row["image"]}
+    assert secret == "forbidden"
 
     assert web.crawl("--images")[0] == 0
-    assert set(written(web)) == set(first) - {"bad:/gone.png"}, "back again"
+    assert set(written(web)) == kept - {"bad:/gone.png"}, "back again"
     assert run("export", web.url("home:/"), "--state", "s.db", "-o", "again")[0] == 0
 
 
 def test_an_image_that_the_crawl_did_not_find_is_left_out(web: Web, run: Run) -> None:  # noqa: F811
     """A gallery links to the pictures that it shows: what the crawl knows needs no `--check-external`."""
-    pictures = ["/gone.png", "/ok.png", "/down.png"]
+    pictures = ["/gone.png", "/ok.png", "/down.png", "/secret/a.png"]
+    web.home.put("/robots.txt", http("User-agent: *\nDisallow: /secret/\n", Content_Type="text/plain"))
     shows(web, *pictures, links="".join(f'<a href="{path}">Large</a>' for path in pictures))
     web.home.put("/ok.png", FINE)
     web.home.put("/gone.png", GONE)

@@ -1,8 +1,8 @@
 """`--images`: which images of a page are stored, and which of these go into the sitemap.
 
 Google reads at most 1,000 images of a page. An image on a large share of the pages, such as a logo, tells
-nothing about any of them: it is site-wide, and left out. So is one that does not exist, as `file_check` or
-the crawl itself found.
+nothing about any of them: it is site-wide, and left out. So is one that does not exist or may not be fetched,
+as `file_check` or the crawl itself found: search engines do not show what robots.txt forbids.
 `parse.images` finds them in the markup.
 """
 
@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from crawler.app.features.feature import GROUP, Counts, Feature, Lines, PageFault, in_groups, readings
 from crawler.model.external import Answer, BrokenFile
 from crawler.model.facts import Element, Entry, Extras, LabelledUrl
-from crawler.model.outcome import Failed, Listed, code
+from crawler.model.outcome import Failed, Listed, Unlisted, code
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
-from crawler.model.reasons import Cause
+from crawler.model.reasons import Cause, Why
 from crawler.model.rows import FeatureRow
 from crawler.parse.extract import Extract
 from crawler.parse.images import MOST_IMAGES
@@ -38,6 +38,7 @@ FEWEST: Final = 20  # pages,
 PERCENT: Final = 30  # and share of the listed pages, from which an image is site-wide
 NOT_FOUND: Final[str] = Answer.NOT_FOUND.value
 _GONE: Final = code(Failed(Cause.NOT_FOUND))
+_FORBIDDEN: Final = code(Unlisted(Why.ROBOTS))
 EXPLAINED: Final = 10  # images with the same fate that `explain` shows
 
 
@@ -62,27 +63,42 @@ class Shown(NamedTuple):
     site_wide: tuple[Url, ...] = ()
     cut: tuple[Url, ...] = ()  # more than search engines read
     missing: tuple[Url, ...] = ()  # that do not exist
+    forbidden: tuple[Url, ...] = ()  # that robots.txt disallows
 
 
 class Left(Struct, frozen=True):
     """Images that are left out of entries."""
 
     site_wide: Collection[Url]
-    broken: Mapping[str, BrokenFile]  # by the code of the answer: only those that do not exist are left out
+    # By the code of the answer: only those that do not exist or that robots.txt disallows are left out.
+    broken: Mapping[str, BrokenFile]
     gone: Collection[Url] = ()  # that pages link to as well, and that the crawl did not find
+    forbidden: Collection[Url] = ()  # the same, and that it was not allowed to fetch
 
     def is_missing(self, image: Url) -> bool:
         """Whether it does not exist. Others may be back before the sitemap is read."""
         return image in self.gone or (image in self.broken and self.broken[image].code == NOT_FOUND)
 
+    def is_forbidden(self, image: Url) -> bool:
+        """Whether robots.txt disallows it."""
+        return image in self.forbidden or (image in self.broken and self.broken[image].line != "")
+
 
 def shown(images: Sequence[LabelledUrl], left: Left) -> Shown:
     """What becomes of the stored images of a page."""
-    site_wide = tuple(url for _, url in images if url in left.site_wide)
-    missing = tuple(url for _, url in images if url not in left.site_wide and left.is_missing(url))
-    out = {*site_wide, *missing}
-    own = tuple(url for _, url in images if url not in out)
-    return Shown(own[:MAX_IMAGES], site_wide, own[MAX_IMAGES:], missing)
+    own, site_wide, missing, forbidden = list[Url](), list[Url](), list[Url](), list[Url]()
+    for _, url in images:
+        if url in left.site_wide:
+            site_wide.append(url)
+        elif left.is_missing(url):
+            missing.append(url)
+        elif left.is_forbidden(url):
+            forbidden.append(url)
+        else:
+            own.append(url)
+    return Shown(
+        tuple(own[:MAX_IMAGES]), tuple(site_wide), tuple(own[MAX_IMAGES:]), tuple(missing), tuple(forbidden)
+    )
 
 
 def cut_words(found: Shown) -> str:
@@ -163,6 +179,7 @@ class Images(Feature):
             (found.written, "in the sitemap with --images"),
             (found.site_wide, f"left out, being on {PERCENT}% of the listed pages or more"),
             (found.missing, "left out, as it does not exist"),
+            (found.forbidden, "left out, as robots.txt disallows it"),
             (found.cut, f"left out, being beyond the first {MAX_IMAGES:,}"),
         ):
             lines += [("image", f"{image}: {words}") for image in images[:EXPLAINED]]
@@ -190,6 +207,7 @@ class Images(Feature):
                     ("site-wide", found.site_wide),
                     ("cut", found.cut),
                     ("missing", found.missing),
+                    ("forbidden", found.forbidden),
                 ):
                     for image in images:
                         yield page, image, place
@@ -211,7 +229,10 @@ async def _of(rows: Reads, pages: Sequence[Url], left: Left) -> AsyncIterator[tu
         found = await rows.read(reads.FeaturesOf(NAME, some))
         images = sorted({image for page in found.values() for _, image in page.read})
         linked = (await rows.read(reads.FeaturesOf(NAME, images))).values() if images else ()
-        known = replace(left, gone={image.url for image in linked if image.outcome == _GONE})
+        gone, forbidden = (
+            {image.url for image in linked if image.outcome == outcome} for outcome in (_GONE, _FORBIDDEN)
+        )
+        known = replace(left, gone=gone, forbidden=forbidden)
         for page in some:
             if page in found and found[page].read:
                 yield page, shown(found[page].read, known)
