@@ -5,7 +5,7 @@ that may be the same, far fewer than all, in chunks, and store what was decided.
 within a transaction.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
@@ -144,29 +144,41 @@ def withdraw(db: Database, pages: Sequence[Url] | WithContent, why: Why, detail:
 
 
 def doubtful_places(
-    db: Database, known: Mapping[str, str | None], but: AbstractSet[str], *, alike: bool
+    db: Database, known: Mapping[str, str | None], but: AbstractSet[str], *, alike: bool, only_dated: bool
 ) -> Mapping[str, Sequence[Url]]:
     """See `ports.reads.DoubtfulPlaces`."""
-    found: dict[str, list[Url]] = {
-        place: [] for place in (*known, *_growing(db, alike=alike)) if place not in but
-    }
-    shapes = defaultdict[str, list[str]](list)
-    for shape in found:
-        if NAME in shape:
-            shapes[shape.partition(NAME)[0]].append(shape)
+    growing = _growing(db, alike=alike, only_dated=only_dated)
+    found: dict[str, list[Url]] = {place: [] for place in (*known, *growing) if place not in but}
+    # The ends of shapes by what they begin with; and what the addresses in other places begin with.
+    ends, others = defaultdict[str, list[tuple[str, str]]](list), set[str]()
+    for place in found:
+        start, is_shape, end = place.partition(NAME)
+        if is_shape:
+            ends[start].append((end, place))
+        else:
+            others.add(start.partition("?")[0].partition("{")[0])
+    starts = tuple(others)
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
         for _, url, _, content, _, outcome in chunk:
-            near = (shape for start in starts_of(url) for shape in shapes.get(start, ()))
-            places = {shape for shape in near if has_shape(url, shape)}
-            for place in places.union(soft_404.doubtful_places(url)).intersection(found):
-                if outcome == LISTED and (content is None or content != known.get(place)):
+            if outcome != LISTED:
+                continue
+            near = [
+                shape
+                for start in (starts_of(url) if ends else ())
+                for end, shape in ends.get(start, ())
+                if url.endswith(end) and has_shape(url, shape)
+            ]
+            if url.startswith(starts):
+                near += found.keys() & soft_404.doubtful_places(url)
+            for place in near:
+                if content is None or content != known.get(place):
                     found[place].append(Url(url))
     return found
 
 
-def _growing(db: Database, *, alike: bool) -> Iterator[str]:
+def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[str]:
     """Places of which pages led to enough others with one title."""
-    named = Counter[tuple[str, str]]()
+    named = defaultdict[tuple[str, str], int](int)
     places_of = lru_cache(CHUNK)(soft_404.doubtful_places)  # one page leads to many
     for chunk in db.chunks(TITLES, {"run": db.run}):
         for _, url, title, _, via, _ in chunk:
@@ -174,12 +186,15 @@ def _growing(db: Database, *, alike: bool) -> Iterator[str]:
                 continue
             at = places_of(via)
             is_day = is_calendar(at[-1])
-            near = set(shapes_of(url, via) if alike and not is_day else ())
+            if only_dated and not is_day:
+                continue
+            near = {*shapes_of(url, via)} if alike and not is_day else set[str]()
             if is_day or url.startswith((*at, via)):
                 near |= {via, *at}.intersection(soft_404.doubtful_places(url))
             if near:
-                words = title_words(Url(url), title)
-                named.update([(place, words) for place in near])
+                words = title_words(url, title)
+                for place in near:
+                    named[place, words] += 1
     return (place for (place, _), count in named.items() if count >= DOUBTFUL)
 
 

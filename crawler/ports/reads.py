@@ -245,11 +245,13 @@ class DoubtfulPlaces(Query[Mapping[str, Sequence[Url]]], frozen=True):
     Pages of it were the first that led to many others, which have one title. `known`: further such places,
     without their pages with that content. `but`: places that are not looked for. `alike`: whether to look
     for shapes as well, which are what addresses have in common (`rules.nonexistent_pages.shapes_of`).
+    `only_dated`: calendars alone are looked for.
     """
 
     known: Mapping[str, str | None] = NO_PLACES
     but: frozenset[str] = frozenset()
     alike: bool = True
+    only_dated: bool = False
 
 
 class KindsOfScripted(Query[survey.ScriptedKinds], frozen=True):

@@ -148,21 +148,22 @@ def shapes_of(url: str, other: str) -> Iterator[str]:
     """The shapes of two pages: what their addresses have in common, with `NAME` in place of what tells them
     apart; and the folder below which both are. Not the folder of the first one, nor the origin.
     """
-    same = _shared(url, other)
-    start = url[: url.rfind("/", 0, same) + 1]
-    root = url[: urls.path_start(url) + 1]
-    if not start.startswith(root) or "?" in url or "?" in other:
+    if "?" in url or "?" in other:
         return
-    folder, name = urls.in_folder(url)
+    # Each start is a length: of the folders in which both are, of the origin, and of the folder of the first.
+    same, root, folder = _shared(url, other), urls.path_start(url) + 1, len(urls.in_folder(url)[0])
+    start = url.rfind("/", 0, same) + 1
+    if start < root:
+        return
     if start not in {folder, root}:
-        yield f"{start}{NAME}"
-    if found := _TO_SEPARATOR.match(url, len(start), same):
-        start = url[: found.end()]
-    rest, others = url[: len(start) - 1 : -1], other[: len(start) - 1 : -1]
+        yield f"{url[:start]}{NAME}"
+    if found := _TO_SEPARATOR.match(url, start, same):
+        start = found.end()
+    rest, others = url[: start - 1 : -1], other[: start - 1 : -1]
     found = _TO_SEPARATOR.match(rest, 0, _shared(rest, others))
     end = found[0][::-1] if found else ""
-    if start not in {folder, root} or end not in {"", _ending(name)}:
-        yield f"{start}{NAME}{end}"
+    if start not in {folder, root} or (end and end != _ending(url[folder:])):
+        yield f"{url[:start]}{NAME}{end}"
 
 
 def in_gap(url: str, shape: str) -> str:
@@ -173,11 +174,9 @@ def in_gap(url: str, shape: str) -> str:
 
 def _shared(one: str, other: str) -> int:
     """The length of what two texts begin with."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
-    return low
+    most = min(len(one), len(other))
+    differ = int.from_bytes(one[:most].encode()) ^ int.from_bytes(other[:most].encode())
+    return most - (differ.bit_length() + 7) // 8
 
 
 def starts_of(url: str) -> Iterator[str]:

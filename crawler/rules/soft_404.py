@@ -51,10 +51,10 @@ def is_sure_calendar(place: str, days: Collection[Url]) -> bool:
     return is_dated and len(days) >= DOUBTFUL and not any("?" in url for url in days)
 
 
-def title_words(url: Url, title: str | None) -> str:
+def title_words(url: str, title: str | None) -> str:
     """The title of a page, without numbers and words of its URL."""
     own = {*_WORD.findall(unquote(urls.target(url)).casefold())}
-    return " ".join(word for word in _WORD.findall((title or "").casefold()) if word not in own)
+    return " ".join([word for word in _WORD.findall((title or "").casefold()) if word not in own])
 
 
 def missing_page(
