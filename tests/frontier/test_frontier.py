@@ -900,6 +900,22 @@ async def test_pages_whose_addresses_are_alike_grow_as_a_place(bench: Bench, for
     assert SITE + shape not in await bench.frontier.read(reads.DoubtfulPlaces(alike=False))
 
 
+@pytest.mark.parametrize(
+    ("form", "place"), [("/days/2026-11-{}", "/days/{date}"), ("/shop/{}", None), ("/shop?page={}", None)]
+)
+async def test_calendars_are_found_alone_if_asked_for(bench: Bench, form: str, place: str | None) -> None:
+    first, *others = [Url(SITE + form.format(n)) for n in range(10, 31)]
+    await bench.ready(first)
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed(), *(Visit(url, 1, first) for url in others), facts=Facts(200))
+    for lease in await bench.leases():
+        await bench.settle(lease, Listed(), facts=Facts(200, title="Day"))
+    assert (await bench.frontier.read(reads.DoubtfulPlaces())).keys()
+    places = await bench.frontier.read(reads.DoubtfulPlaces(only_dated=True))
+    assert places.keys() == ({SITE + place} if place else set())
+    assert all({*urls} == {first, *others} for urls in places.values())
+
+
 async def test_pages_with_scripts_are_counted_by_kind(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page(f"/{name}") for name in "abc"])
