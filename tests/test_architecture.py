@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4091,
     "frontier": 9010,
     "sitemap": 5033,
-    "engine": 3719,
+    "engine": 3737,
     "workers": 1428,
     "app": 6267,
     "cli": 5969,

@@ -107,31 +107,49 @@ async def _only_names(pair: Pair, known: Mapping[Url, RepeatedPage], answers: Si
 async def _same(
     kinds: Mapping[PartKind, Sequence[Pair]], known: Mapping[Url, RepeatedPage], answers: SiteAnswers
 ) -> AsyncIterator[Pair]:
-    """The pairs that are one page: of which the site ignores what differs, in all that was asked."""
+    """The pairs that are one page: of which the site ignores what differs, in all that was asked.
+
+    Where it ignores that in few of the examples of a kind, smaller kinds are asked.
+    """
     done, todo = set[Url](), deque(sorted(kinds.values(), key=len, reverse=True))
     while todo:
         left = [pair for pair in todo.popleft() if pair.url not in done]
         asked = ignored_parts.examples(left) if left else ()
         ignored = [pair for pair in asked if await _is_ignored(pair, known[pair.url].contents, answers)]
-        is_ignored = 4 * len(ignored) >= 3 * len(asked)
-        if not is_ignored:
+        if 4 * len(ignored) >= 3 * len(asked):
+            ignored = left
+        else:
             alike = [pair for pair in left if known[pair.url].is_like(known[pair.base])]
             todo.extend(ignored_parts.narrower([pair for pair in alike if pair not in asked]))
-        bases = defaultdict[Url, list[Pair]](list)
-        for pair in left if is_ignored else ignored:
-            bases[pair.base].append(pair)
-        for base, some in bases.items():
-            unlike = [pair for pair in some if not known[pair.url].is_like(known[base])]
-            shown = await answers.read(base, [pair.url for pair in unlike]) if unlike else ()
-            other = {
-                pair.url
-                for pair, texts in zip(unlike, shown, strict=True)
-                if known[pair.url].content not in texts and texts.isdisjoint(await answers.to(pair.url))
-            }
-            for pair in some:
-                if pair.url not in other:
-                    done.add(pair.url)
-                    yield pair
+        async for pair in _without_others(ignored, known, answers):
+            done.add(pair.url)
+            yield pair
+
+
+async def _without_others(
+    pairs: Sequence[Pair], known: Mapping[Url, RepeatedPage], answers: SiteAnswers
+) -> AsyncIterator[Pair]:
+    """The pairs but those that the site itself shows to differ: asked now, the page without the part does not
+    show what the other one does, even without what would repeat the address of that one.
+    """
+    for base, some in _by_base(pairs).items():
+        unlike = [pair for pair in some if not known[pair.url].is_like(known[base])]
+        shown = await answers.read(base, [pair.url for pair in unlike]) if unlike else ()
+        others = {
+            pair.url
+            for pair, texts in zip(unlike, shown, strict=True)
+            if known[pair.url].content not in texts and texts.isdisjoint(await answers.to(pair.url))
+        }
+        for pair in some:
+            if pair.url not in others:
+                yield pair
+
+
+def _by_base(pairs: Iterable[Pair]) -> Mapping[Url, Sequence[Pair]]:
+    found = defaultdict[Url, list[Pair]](list)
+    for pair in pairs:
+        found[pair.base].append(pair)
+    return found
 
 
 async def _is_ignored(pair: Pair, contents: AbstractSet[str], answers: SiteAnswers) -> bool:
