@@ -35,7 +35,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4339,
+    "parse": 4349,
     "model": 2048,
     "errors": 172,
     "scratch": 72,

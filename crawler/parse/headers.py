@@ -1,4 +1,4 @@
-"""Parses header fields: Content-Type and Link. X-Robots-Tag is parsed by `robots_meta`.
+"""Parses header fields: Content-Type, also where it is sniffed, and Link; X-Robots-Tag: see `robots_meta`.
 
 What a link means for a page is decided by `judge`. Total: malformed parts are ignored.
 """
@@ -20,6 +20,11 @@ _ESSENCE: Final = re.compile(rf"[\t\n\r ]*({_WORD})/({_WORD})[\t\n\r ]*(?:;|\Z)"
 _QUOTED: Final = late(r'"((?:[^"\\]|\\.)*)("?)', re.DOTALL)
 _LINK: Final = late(r"<([^<>]*)>")
 _PARAM: Final = late(rf"\s*;\s*({_WORD})\s*(?:=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s;,\"]*)))?", re.DOTALL)
+_HTML_STARTS: Final = (
+    b"<!doctype html", b"<html", b"<head", b"<script", b"<iframe", b"<h1", b"<div", b"<font", b"<table",
+    b"<a", b"<style", b"<title", b"<b", b"<body", b"<br", b"<p", b"<!--",
+)  # fmt: skip
+_SNIFFED: Final = 512  # bytes that the standard sniffs (MIME Sniffing, 7.1)
 
 
 @lru_cache(64)  # a site sends few different values
@@ -125,3 +130,8 @@ def text_of(value: str) -> str:
         return value.encode("latin-1").decode()
     except UnicodeError:
         return value
+
+
+def looks_like_html(body: bytes) -> bool:
+    """Whether the MIME Sniffing Standard (7.1) takes a response without a type for HTML."""
+    return body[:_SNIFFED].lstrip(b"\t\n\x0c\r ").lower().startswith(_HTML_STARTS)

@@ -57,11 +57,6 @@ LOGIN_TEXT: Final = 1_000  # characters; a page with more text is more than a lo
 LONGEST_TYPE: Final = 100  # characters that are kept of a media type
 
 PDF: Final = b"%PDF-"
-_HTML_STARTS: Final = (
-    b"<!doctype html", b"<html", b"<head", b"<script", b"<iframe", b"<h1", b"<div", b"<font", b"<table",
-    b"<a", b"<style", b"<title", b"<b", b"<body", b"<br", b"<p", b"<!--",
-)  # fmt: skip
-_SNIFFED: Final = 512  # bytes that the standard sniffs (MIME Sniffing, 7.1)
 
 
 class JudgeRules(Struct, frozen=True):
@@ -441,10 +436,5 @@ def _type(reply: Response) -> tuple[str, str | None]:
     """Media type and charset; sniffed if the response has no Content-Type."""
     essence, charset = fields.content_type(reply.headers.get("content-type"))
     if essence is None:
-        return "text/html" if _looks_like_html(reply.body) else "application/octet-stream", charset
+        return "text/html" if fields.looks_like_html(reply.body) else "application/octet-stream", charset
     return essence, charset
-
-
-def _looks_like_html(body: bytes) -> bool:
-    """Whether the MIME Sniffing Standard (7.1) takes a response without a type for HTML."""
-    return body[:_SNIFFED].lstrip(b"\t\n\x0c\r ").lower().startswith(_HTML_STARTS)
