@@ -35,18 +35,18 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4349,
-    "model": 2048,
+    "parse": 4369,
+    "model": 2049,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1077,
-    "rules": 4875,
+    "rules": 4901,
     "report": 4172,
     "fetch": 4091,
     "frontier": 9010,
     "sitemap": 5033,
-    "engine": 3737,
+    "engine": 3769,
     "workers": 1428,
     "app": 6267,
     "cli": 5969,

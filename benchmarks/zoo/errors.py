@@ -4,6 +4,7 @@ import re
 
 from benchmarks.zoo.site import (
     MISSING,
+    WORDS,
     Reply,
     Request,
     Site,
@@ -196,6 +197,16 @@ def search_suggestions(asked: Request) -> Reply:
     return worthless(f"Search: {asked.segments[1]}", links(some), more)
 
 
+def error_names_folder(asked: Request) -> Reply:
+    """One link is dead, to an address that has a word of the error in it."""
+    pages = [f"/page/{name}" for name in WORDS[:30]]
+    if asked.path == "/":
+        return page("pages", [*pages, "/page/gone"])
+    if asked.path in pages:
+        return page(asked.path, ["/"])
+    return worthless("Page not found", f"There is no page at {asked.path}.", ["/"])
+
+
 SITES = (
     Site("error-echo", echo, ALL, "errors with 200 repeat the address"),
     Site("error-incident", incident, ALL, "errors with 200 have a number and a time"),
@@ -212,5 +223,6 @@ SITES = (
     Site("unknown-numbers", unknown_numbers, ("/", "/guests", *(f"/topics?t={n}" for n in range(1, 201))), "true and posted false numbers in one parameter"),
     Site("error-words", in_words, ALL, "errors with 200 speak of the address in words"),
     Site("error-banner", banner, ALL, "errors with 200 are the start page and one line"),
+    Site("error-names-folder", error_names_folder, ("/", *(f"/page/{name}" for name in WORDS[:30])), "an error with 200 has a word of its address in it"),
     Site("search-suggestions", search_suggestions, ALL, "any two words are a search with three results", endless=True),
 )  # fmt: skip

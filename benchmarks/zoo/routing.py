@@ -5,7 +5,19 @@ Their few true pages are linked relatively, so that each answer under a new path
 
 from dataclasses import replace
 
-from benchmarks.zoo.site import MISSING, Reply, Request, Site, links, page, worthless
+from benchmarks.zoo.site import (
+    MISSING,
+    WORDS,
+    Reply,
+    Request,
+    Site,
+    html_page,
+    links,
+    number,
+    page,
+    prose,
+    worthless,
+)
 
 NEWS = ("about", "team", "prices", "contact", "history")
 
@@ -207,6 +219,30 @@ def step_views(asked: Request) -> Reply:
             return page(asked.target, ["/"]) if asked.target in names else MISSING
 
 
+def any_path(asked: Request) -> Reply:
+    """The same topics; any path is a page without content that leads to two others."""
+    topics = [f"/?topic={name}" for name in WORDS[:30]]
+    if asked.target == "/" or asked.target in topics:
+        return page(asked.target, [*topics, "/room/1/"] if asked.target == "/" else ["/"])
+    at = number(asked.path)
+    return worthless("Room", f"You are in {asked.path}.", [f"/room/{at % 9_973}/", f"/hall/{at % 9_967}/"])
+
+
+def front_for_all(asked: Request) -> Reply:
+    """A choice of languages; the front page of the first one is shown for anything that does not exist."""
+    fronts = {
+        f"/{language}/": [f"/{language}/{name}" for name in WORDS[at : at + 12]]
+        for at, language in enumerate(LANGUAGES)
+    }
+    if asked.path == "/":
+        return page("languages", [*fronts, "/old-prices"])
+    if any(asked.path in pages for pages in fronts.values()):
+        return page(asked.path, [f"{asked.path[:3]}/"])
+    front = asked.path if asked.path in fronts else next(iter(fronts))
+    shown = html_page("Welcome", prose(front), fronts[front], menu=fronts)
+    return Reply(shown, content=front)
+
+
 SITES = (
     Site("last-segment", last_segment, ("/", *(f"/{name}/" for name in NEWS)), "front controller, relative links", endless=True),
     Site(
@@ -237,5 +273,11 @@ SITES = (
     Site("links-on-404", bad_missing, ("/", *(f"/part-{n}" for n in range(30))), "relative links on errors with 404", endless=True),
     Site("near-spellings", near_spellings, ("/", *(form.format(n) for n in range(20) for form in ("/set-{}", "/Set-{}", "/set-{}/", "/set-{}.html"))), "true pages whose addresses nearly agree"),
     Site("step-views", step_views, ("/", *(f"/guide-{n}" for n in range(30))), "steps whose number stands in the middle of addresses", endless=True),
+    Site("any-path", any_path, ("/", *(f"/?topic={name}" for name in WORDS[:30])), "all true pages have a query, and any path is a page", endless=True),
+    Site(
+        "front-for-all", front_for_all,
+        ("/", *(f"/{language}/{name}" for at, language in enumerate(LANGUAGES) for name in ("", *WORDS[at : at + 12]))),
+        "what is missing is the front page of a language",
+    ),
     Site("escapes", escapes, ("/", *(f"/caf%C3%A9-{n}" for n in range(24))), "four ways to escape one address"),
 )  # fmt: skip

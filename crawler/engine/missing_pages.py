@@ -6,7 +6,7 @@ A folder is doubtful once its pages have led to many others with one title: what
 read there before it was asked is read again.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct, field
@@ -42,17 +42,18 @@ class MissingPages(Struct, eq=False):
     fetch: Callable[[Url], Awaitable[Reply | None]]
     _known: dict[str, MissingPage] | None = None
     _true: dict[str, tuple[frozenset[int], Sequence[frozenset[int]]] | None] = field(default_factory=dict)
+    _homes: dict[str, ShownPage | None] = field(default_factory=dict)
 
     def prepared(self, lease: Lease, starts: Sequence[Url]) -> Lease:
         """The lease with what is shown there for a nonexistent page. Start pages always exist."""
-        if not self._known or lease.visit.url in starts:
-            return lease
         url = lease.visit.url
+        if not self._known or url in starts:
+            return lease
         shapes = [place for place in self._known if NAME in place and nonexistent_pages.has_shape(url, place)]
         shapes.sort(key=lambda shape: (-len(shape), shape))
         places = (*soft_404.doubtful_places(url), *shapes, origin(url))
         missing = next((page for place in places if (page := self._known.get(place))), None)
-        return replace(lease, missing=missing) if missing else lease
+        return replace(lease, missing=missing) if missing and url not in missing.instead else lease
 
     async def has_places(self) -> bool:
         """Whether a folder answers anything: links were followed there before it was asked."""
@@ -159,12 +160,24 @@ class MissingPages(Struct, eq=False):
         if true is None or (asks_query and any(soft_404.shared(blocks) <= page for page in true[1])):
             return None  # also if a query shows one of its pages for anything
         found = soft_404.missing_page(blocks, *true)
-        if not (found and place and is_one):
-            return found
-        if len({page.content for page in asked}) > 1:
-            return MissingPage(tuple(sorted(blocks[0])), found.most, is_exact=True)
-        common = sorted(frozenset.intersection(*(frozenset(page.links) for page in asked)))[:MOST_LINKS]
-        return MissingPage((), found.most, is_exact=True, content=asked[0].content, links=tuple(common))
+        if found is None:
+            return None
+        if place:
+            return _exact(found, asked) if is_one else found
+        return await self._with_links(found, asked, starts)
+
+    async def _with_links(
+        self, found: MissingPage, asked: Sequence[ShownPage], starts: Sequence[Url]
+    ) -> MissingPage:
+        """What an origin shows, with where it leads, and the true pages that show the same."""
+        links, instead = _common_links(asked), list[Url]()
+        for url in soft_404.front_pages(links):
+            page = await self.read(url) if url not in starts else None
+            if page and soft_404.is_missing(found, page.blocks, page.echoed):
+                instead.append(url)
+        home = self._homes.get(origin(asked[0].url))
+        beyond = sorted(links.difference(home.links if home else (), instead))
+        return found._replace(links=tuple(beyond[:MOST_LINKS]), instead=tuple(instead))
 
     async def _true_pages(
         self, within: str, starts: Sequence[Url]
@@ -176,6 +189,7 @@ class MissingPages(Struct, eq=False):
         if within not in self._true:
             start = next((url for url in reversed(starts) if origin(url) == origin(Url(within))), None)
             home = await self.read(start) if start else None
+            self._homes[origin(Url(within))] = home
             self._true[within] = await self._pages_beside(home, within, starts) if home else None
         return self._true[within]
 
@@ -183,15 +197,14 @@ class MissingPages(Struct, eq=False):
         self, home: ShownPage, within: str, starts: Sequence[Url]
     ) -> tuple[frozenset[int], Sequence[frozenset[int]]]:
         path, mark, _ = within.partition("?")
-        linked = [
-            url
-            for url in home.links
-            if url not in starts and url.startswith(within) and url.partition("?")[1] == mark
-        ]
+        linked = [url for url in home.links if url not in starts and url.startswith(within)]
+        if not mark:
+            plain = [url for url in linked if "?" not in url]
+            linked = plain if len(plain) >= SAMPLES else linked
         spread = linked[:: -(-len(linked) // SAMPLES)] if linked else ()
-        others = [page.blocks for url in spread if (page := await self.read(url))]
+        others = [page.said for url in spread if (page := await self.read(url))]
         bare = await self.read(Url(path)) if mark else None
-        return home.blocks | (bare.blocks if bare else frozenset()), others
+        return home.said | (bare.said if bare else frozenset()), others
 
     async def read(self, url: Url) -> ShownPage | None:
         """A page; None if it is none, or may stall the parser: it is parsed in this process.
@@ -208,4 +221,16 @@ class MissingPages(Struct, eq=False):
         wanted = markup.wanted - {Extract.SPARING} | {Extract.BLOCKS, Extract.ECHOLESS}
         page = replace(markup, wanted=wanted, part=nonexistent_pages.nonsense_in(url)).read()
         links = self.judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC), page).links.followed
-        return ShownPage(url, frozenset(page.blocks), page.content, links)
+        return ShownPage(url, frozenset(page.blocks), page.content, links, frozenset(page.echoed))
+
+
+def _exact(found: MissingPage, asked: Sequence[ShownPage]) -> MissingPage:
+    """What a folder shows that has one page for all that is missing."""
+    if len({page.content for page in asked}) > 1:
+        return MissingPage(tuple(sorted(asked[0].blocks)), found.most, is_exact=True)
+    links = tuple(sorted(_common_links(asked))[:MOST_LINKS])
+    return MissingPage((), found.most, is_exact=True, content=asked[0].content, links=links)
+
+
+def _common_links(asked: Iterable[ShownPage]) -> frozenset[Url]:
+    return frozenset.intersection(*(frozenset(page.links) for page in asked))

@@ -54,7 +54,8 @@ class MissingPage(NamedTuple):
     is_exact: bool = False  # it has no other pieces
     place: str = ""  # the folder, path or calendar, unless it is the origin
     content: str | None = None  # of all such pages, where it is one
-    links: tuple[Url, ...] = ()  # to which all of them lead
+    links: tuple[Url, ...] = ()  # to which all of them lead; of an origin: and its start page does not
+    instead: tuple[Url, ...] = ()  # true pages that are shown in their place
 
 
 class ScriptedPages(NamedTuple):

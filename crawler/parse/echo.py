@@ -77,13 +77,17 @@ _ANY_DATE: Final = late(
 class Echo:
     """What repeats one address, to be found in the texts of its page."""
 
-    def __init__(self, url: str, *, calendar: bool = False, values: bool = False, part: str = "") -> None:
+    def __init__(
+        self, url: str, *, calendar: bool = False, values: bool = False, name: bool = False, part: str = ""
+    ) -> None:
         """`calendar`: the date of the URL and its neighbours repeat it, too. `values`: only those of its
-        query are looked for. `part`: of a segment, that is known to tell its pages apart.
+        query are looked for; `name`: only the whole address and what stands after its folder. `part`: of a
+        segment, that is known to tell its pages apart.
         """
         self._dated = _date_of(url) if calendar else None
         self._calendar = calendar
-        self._phrases = _values(url) if values else _phrases(url, calendar=calendar)
+        own = f"{urls.origin(url)}/{url[len(urls.in_folder(url)[0]) :]}" if name else url
+        self._phrases = _values(url) if values else _phrases(own, calendar=calendar)
         self._phrases += filter(None, _spelt(part.encode("utf-8", "surrogatepass")))
         self._lists = list(_lists(url))
         target = b"/" + url.partition("://")[2].partition("/")[2].encode("utf-8", "surrogatepass")

@@ -219,8 +219,8 @@ def fingerprint(content: Lasting) -> str:
     return shown + digest(content.whole)[: DIGITS - WORDING_DIGITS]
 
 
-def blocks(folded: Folded, echo: Echo) -> tuple[int, ...]:
-    """Digests of the title and of each piece of text, without numbers and what repeats the URL."""
+def blocks(folded: Folded, echo: Echo | None) -> tuple[int, ...]:
+    """Digests of the title and of each piece of text, without numbers and what repeats the URL if asked."""
     title, *pieces = _NUMBERS.sub(b"0", _steady(folded, echo)).split(volatile_text.NODE)
     found = {piece.strip() for piece in pieces if _WORDS.search(piece)}
     if _WORDS.search(title):

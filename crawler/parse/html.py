@@ -68,7 +68,10 @@ class ParsedPage(NamedTuple):
     title: str | None = None  # white space folded, and cut
     # Digests of the pieces of text, if the content is not what was known.
     pieces: Annotated[tuple[int, ...], Meta(max_length=MOST_PIECES)] = ()
-    blocks: Annotated[tuple[int, ...], Meta(max_length=MOST_BLOCKS)] = ()  # if requested
+    blocks: Annotated[tuple[int, ...], Meta(max_length=MOST_BLOCKS)] = ()  # without the URL, if requested
+    echoed: Annotated[
+        tuple[int, ...], Meta(max_length=MOST_BLOCKS)
+    ] = ()  # of those that repeat it, as written
     # hreflang and href of language versions, if requested
     alternates: Annotated[tuple[tuple[str, str], ...], Meta(max_length=MAX_ALTERNATES)] = ()
     images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST_IMAGES)] = ()  # if requested
@@ -87,6 +90,7 @@ class PageSource(Struct, frozen=True):
 
     `charset`: of Content-Type. `ignored`: CSS selector of elements that are no content. `known`: the
     fingerprint of the last run; empty if there is none. `part`: of the URL, which its page may repeat.
+    `most_blocks`: of a page whose blocks are wanted with what repeats the URL, too.
     """
 
     body: bytes
@@ -97,6 +101,7 @@ class PageSource(Struct, frozen=True):
     ignored: str = ""
     known: str = ""
     part: str = ""
+    most_blocks: int = MOST_BLOCKS
 
     def read(self) -> ParsedPage:
         """Parses the page. Never raises."""
@@ -156,10 +161,21 @@ def extract(source: PageSource) -> ParsedPage:
     if visible and measured:
         page = page._replace(password=password, length=visible.length)
     if visible and in_blocks:
-        page = page._replace(blocks=content.blocks(content.fold(visible), echo.Echo(url, part=source.part)))
+        page = _with_blocks(page, visible, source)
     if visible and varying and fingerprinted:
         page = versions.versioned(page, visible, varying, source)
     return page
+
+
+def _with_blocks(page: ParsedPage, visible: content.VisibleText, source: PageSource) -> ParsedPage:
+    """The page with its pieces of text, with and without what repeats the URL."""
+    folded, url = content.fold(visible), source.url
+    blocks = content.blocks(folded, echo.Echo(url, part=source.part))
+    if len(blocks) > source.most_blocks:
+        return page._replace(blocks=blocks)
+    ways = (None, echo.Echo(url, name=True))
+    echoed = {block for way in ways for block in content.blocks(folded, way)}.difference(blocks)
+    return page._replace(blocks=blocks, echoed=tuple(sorted(echoed)[:MOST_BLOCKS]))
 
 
 def _with_shown(

@@ -115,6 +115,12 @@ class ShownPage(Struct, frozen=True):
     blocks: frozenset[int]
     content: str | None
     links: Sequence[Url]
+    echoed: frozenset[int] = frozenset()  # blocks that repeat the address, as written
+
+    @property
+    def said(self) -> frozenset[int]:
+        """All blocks, with and without what repeats the address."""
+        return self.blocks | self.echoed
 
 
 def show_the_same(page: ShownPage, nonsense: Sequence[ShownPage]) -> bool:

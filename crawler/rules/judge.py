@@ -129,8 +129,10 @@ class Judge:
         elif content_digest.is_suspicious(url) or (lease.missing and lease.missing.place):
             wanted |= {Extract.ECHOLESS}
         known, ignored = (prior and prior.content) or "", self._rules.ignored
-        part = in_gap(url, lease.missing.place) if lease.missing else ""
-        return PageSource(reply.body, url, charset, wanted, ignored=ignored, known=known, part=part)
+        part, most = (in_gap(url, lease.missing.place), lease.missing.most) if lease.missing else ("", 0)
+        return PageSource(
+            reply.body, url, charset, wanted, ignored=ignored, known=known, part=part, most_blocks=most
+        )
 
     def __call__(self, lease: Lease, reply: Reply, now: datetime, page: ParsedPage | None = None) -> Verdict:
         """The verdict on a reply. `page`: its parsed HTML, if already available."""
@@ -201,12 +203,12 @@ class Judge:
             watched=watched,
             title=page.title,
         )
-        if lease.missing and soft_404.is_missing(lease.missing, page.blocks):
-            facts = facts._replace(lastmod=None)
-            return Verdict(Unlisted(Why.SOFT_404, at_origin(urls.origin(url))[0]), facts)
-        verdict = self._html(lease, reply, facts, page, now)
-        if lease.missing and lease.missing.content and lease.missing.content == page.content:
-            return replace(verdict, links=soft_404.leading_on(url, verdict.links, lease.missing))
+        verdict, missing = self._html(lease, reply, facts, page, now), lease.missing
+        if missing and soft_404.is_missing(missing, page.blocks, page.echoed):
+            why = Unlisted(Why.SOFT_404, at_origin(urls.origin(url))[0])
+            return Verdict(why, facts._replace(lastmod=None), soft_404.known_links(verdict.links, missing))
+        if missing and missing.content and missing.content == page.content:
+            return replace(verdict, links=soft_404.leading_on(url, verdict.links, missing))
         return verdict
 
     def _lastmod(self, header: datetime | None, stated: datetime | None = None) -> Lastmod | None:

@@ -4,7 +4,8 @@ What nonexistent pages of a site (`rules.nonexistent_pages`) have in common, and
 others do not exist. Pure.
 """
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 from urllib.parse import unquote
 
@@ -12,7 +13,7 @@ from crawler.model.visit import Links, MissingPage
 from crawler.parse import url as urls
 from crawler.parse.late import late
 from crawler.parse.url import Url
-from crawler.rules.nonexistent_pages import NAME, around, has_shape
+from crawler.rules.nonexistent_pages import NAME, above, around, has_shape
 from crawler.rules.traps import calendar_of, days_of
 
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
@@ -87,11 +88,15 @@ def is_settled(asked: Sequence[Collection[int]]) -> bool:
     return len(asked) > SETTLED and shared(asked) == shared(asked[:-SETTLED])
 
 
-def is_missing(page: MissingPage, blocks: Collection[int]) -> bool:
-    """Whether a page with these blocks says that there is no such page."""
+def is_missing(page: MissingPage, blocks: Collection[int], echoed: Collection[int] = ()) -> bool:
+    """Whether a page with these blocks says that there is no such page.
+
+    `echoed`: those that repeat its address, as written: "Page not found" does so at `/page/7`.
+    """
+    said = {*blocks, *echoed}
     if page.is_exact or not page.blocks:
-        return bool(blocks) and set(blocks) == set(page.blocks)
-    return len(blocks) <= page.most and set(page.blocks) <= set(blocks)
+        return bool(blocks) and set(blocks) <= set(page.blocks) <= said
+    return len(blocks) <= page.most and said.issuperset(page.blocks)
 
 
 def leading_on(url: Url, links: Links, missing: MissingPage) -> Links:
@@ -106,6 +111,30 @@ def leading_on(url: Url, links: Links, missing: MissingPage) -> Links:
     return links._replace(
         followed=tuple(to for to in links.followed if to in always or not is_within(to, place))
     )
+
+
+def known_links(links: Links, missing: MissingPage) -> Links:
+    """The links of a page that is missing: those that all such pages have. What leads to pages may be shown
+    in place of all that is missing, and at no address of its own.
+    """
+    return Links(tuple(to for to in links.followed if to in missing.links))
+
+
+def front_pages(links: Collection[Url]) -> Sequence[Url]:
+    """The pages that a site may show for all that is missing, beside its start page, by the links of that:
+    those of folders in which at least half of them are, as that of a language.
+    """
+    folders = Counter(folder for to in links for folder in _folders(to))
+    most = [folder for folder, count in folders.items() if 2 * count >= len(links)]
+    return [Url(url) for folder in sorted(most) for url in (folder, folder[:-1])]
+
+
+def _folders(url: str) -> Iterator[str]:
+    """The folders that a page is in, without the origin."""
+    folder = urls.in_folder(url)[0]
+    while up := above(folder):
+        yield folder
+        folder = up
 
 
 def shown_instead(place: str) -> tuple[Url, ...]:

@@ -34,6 +34,13 @@ def test_answers_that_differ_in_the_address_are_one(text: str, path: str) -> Non
     assert said(text.format(path=path), path) == said(text.format(path="/other"), "/other")
 
 
+@pytest.mark.parametrize("path", ["/news/tea", "/news/tea?id=7", "/news/tea/", "/tea"])
+def test_folder_is_no_echo_where_the_name_is_meant(path: str) -> None:
+    text = f"No news at {path}, no tea.".encode()
+    assert Echo(HOME + path, name=True).without(text) == b"No news at \x01, no \x01."
+    assert (Echo(HOME + path).without(text) == b"No news at \x01, no \x01.") is (path == "/tea")
+
+
 @pytest.mark.parametrize(
     ("text", "path"),
     [

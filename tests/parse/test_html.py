@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.parse import html, page_links, refresh, risk
+from crawler.parse.extract import Extract
 from crawler.parse.normalise import Normaliser
 
 URL = "https://example.com/dir/page"
@@ -216,3 +217,14 @@ def test_any_bytes_are_accepted(body: bytes, charset: str | None) -> None:
         html.extract(html.PageSource(body, URL, charset=charset)), Normaliser()
     )
     assert all(url.startswith(("http://", "https://")) for url in (*urls, *avoided))
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_blocks_that_repeat_the_address_are_told_as_written(most: int) -> None:
+    body = b"<title>Page not found</title><p>There is no such thing.</p>"
+    wanted = frozenset({Extract.BLOCKS})
+    plain = html.PageSource(body, "https://a.example/x", wanted=wanted).read()
+    within = html.PageSource(body, "https://a.example/page/x", wanted=wanted, most_blocks=most).read()
+    assert len(plain.blocks) == len(within.blocks) == 2
+    assert {*plain.blocks} != {*within.blocks}
+    assert ({*within.blocks, *within.echoed} >= {*plain.blocks}) is (most == 2)

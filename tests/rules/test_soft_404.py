@@ -1,5 +1,7 @@
 """What nonexistent pages have in common, and which page is shown in their place."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from crawler.model.visit import Links, MissingPage
@@ -38,6 +40,35 @@ def test_pages_that_a_folder_tells_apart_lead_nowhere() -> None:
     missing = MissingPage((), 9, place=f"{HOME}/step/{{name}}/view", content="c")
     to = tuple(Url(HOME + path) for path in ("/step/2/view", "/step/2/other", "/step/view", "/step/2/a/view"))
     assert soft_404.leading_on(Url(f"{HOME}/step/1/view"), Links(to), missing).followed == to[1:3]
+
+
+def test_page_that_is_missing_leads_where_all_such_pages_do() -> None:
+    missing = MissingPage((1,), 9, links=(Url(f"{HOME}/a"), Url(f"{HOME}/b")))
+    to = Links((Url(f"{HOME}/x/"), Url(f"{HOME}/a")), (Url(f"{HOME}/b"),))
+    assert soft_404.known_links(to, missing) == Links((Url(f"{HOME}/a"),))
+
+
+@pytest.mark.parametrize(
+    ("paths", "fronts"),
+    [
+        (("/en/a", "/en/b/", "/de/", "/en/c"), ("/en/", "/en")),
+        (("/en/a", "/en/b", "/de/", "/fr/"), ("/en/", "/en")),
+        (("/en/a", "/en/b", "/de/", "/fr/", "/es/"), ()),
+        (("/shop/en/a", "/shop/en/b"), ("/shop/", "/shop", "/shop/en/", "/shop/en")),
+        (("/a", "/b"), ()),
+        ((), ()),
+    ],
+)
+def test_front_page_is_of_folder_with_half_of_links(paths: Sequence[str], fronts: Sequence[str]) -> None:
+    assert soft_404.front_pages([Url(HOME + path) for path in paths]) == [HOME + front for front in fronts]
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_words_of_its_own_address_hide_no_error(is_exact: bool) -> None:
+    missing = MissingPage((1, 2), 9, is_exact=is_exact)
+    assert soft_404.is_missing(missing, {1}, {2})
+    assert not soft_404.is_missing(missing, {1}, {3})
+    assert soft_404.is_missing(missing, {1, 4}, {2}) is not is_exact, "it has something of its own"
 
 
 def test_page_of_the_place_is_shown_instead() -> None:

@@ -13,7 +13,7 @@ from crawler.parse import fingerprint
 from crawler.parse.extract import Extract
 from crawler.parse.html import PageSource
 from crawler.parse.url import Url
-from crawler.rules import nonexistent_pages
+from crawler.rules import nonexistent_pages, soft_404
 from crawler.rules.judge import Judge
 
 PROBES: Final = 200  # nonexistent pages requested for each of the rules, at most
@@ -88,14 +88,21 @@ class SiteAnswers:
         reply = await self._ask(page)
         return [self._shown(reply, [page, url]) for url in as_if_at]
 
+    def front_pages(self, place: nonexistent_pages.Place) -> Sequence[Url]:
+        """See `soft_404.front_pages`, by what both nonexistent pages of a place, which was asked, lead to."""
+        return soft_404.front_pages(self._common_links(place))
+
     async def lead_on(self, place: nonexistent_pages.Place, starts: Sequence[Url]) -> bool:
         """Whether both nonexistent pages of a place lead to pages elsewhere that no start page leads to."""
-        beyond = frozenset.intersection(*(self._links[url] for url in place.asked)).difference(starts)
+        beyond = self._common_links(place).difference(starts)
         beyond = frozenset(url for url in beyond if not url.startswith(place.prefix) and url != place.bare)
         for start in starts if beyond else ():
             await self.to(start)
             beyond -= self._links[start]
         return bool(beyond)
+
+    def _common_links(self, place: nonexistent_pages.Place) -> frozenset[Url]:
+        return frozenset.intersection(*(self._links[url] for url in place.asked))
 
     def _shown(self, reply: Reply | None, urls: Sequence[Url]) -> frozenset[str]:
         """The fingerprints of a page, with what repeats one of the URLs or without, and of its bytes."""

@@ -57,7 +57,7 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
                 continue
             done.append(place.prefix)
             why, detail = Why.SOFT_404, place.asked[0]
-            spared = [*starts, *soft_404.shown_instead(place.prefix)]
+            spared = [*starts, *soft_404.shown_instead(place.prefix), *answers.front_pages(place)]
             # The page of the path, which ignores the query; the last page of a list, shown for any higher
             # number; or that of a folder, where what follows means nothing: each of them once.
             is_bare = bool(place.bare and same & await answers.to(place.bare))
