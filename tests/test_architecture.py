@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 4901,
     "report": 4172,
     "fetch": 4091,
-    "frontier": 9010,
+    "frontier": 9017,
     "sitemap": 5033,
     "engine": 3769,
     "workers": 1428,

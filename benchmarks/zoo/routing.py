@@ -219,6 +219,19 @@ def step_views(asked: Request) -> Reply:
             return page(asked.target, ["/"]) if asked.target in names else MISSING
 
 
+def chain_and_topics(asked: Request) -> Reply:
+    """Topics in a query, and pages without end that say the same and each lead to the next one."""
+    topics = [f"/topic.php?name={name}" for name in WORDS[:30]]
+    match asked.segments:
+        case []:
+            return page("topics", [*topics, "/more/1"])
+        case ["more", at] if at.isdigit() and 0 < int(at) < 100_000:
+            said = worthless("More", "Nothing to see here.", [f"/more/{int(at) + 1}"])
+            return replace(said, content="more", optional=True)
+        case _:
+            return page(asked.target, ["/"]) if asked.target in topics else MISSING
+
+
 def any_path(asked: Request) -> Reply:
     """The same topics; any path is a page without content that leads to two others."""
     topics = [f"/?topic={name}" for name in WORDS[:30]]
@@ -273,6 +286,7 @@ SITES = (
     Site("links-on-404", bad_missing, ("/", *(f"/part-{n}" for n in range(30))), "relative links on errors with 404", endless=True),
     Site("near-spellings", near_spellings, ("/", *(form.format(n) for n in range(20) for form in ("/set-{}", "/Set-{}", "/set-{}/", "/set-{}.html"))), "true pages whose addresses nearly agree"),
     Site("step-views", step_views, ("/", *(f"/guide-{n}" for n in range(30))), "steps whose number stands in the middle of addresses", endless=True),
+    Site("chain-and-topics", chain_and_topics, ("/", *(f"/topic.php?name={name}" for name in WORDS[:30])), "a chain of repeats beside pages in a query", endless=True),
     Site("any-path", any_path, ("/", *(f"/?topic={name}" for name in WORDS[:30])), "all true pages have a query, and any path is a page", endless=True),
     Site(
         "front-for-all", front_for_all,

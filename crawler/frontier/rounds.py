@@ -228,8 +228,10 @@ class Rounds:
         if doubtful:
             return Round(0, closed, doubtful)
         busy = {host for (host,) in self._db.all(BUSY, {"depth": depth})}
-        released = 0 if busy else self._levels.descend(depth) or self._revisits.release_new()
-        released = released or self._release(depth, closed, busy)
+        level = 0 if busy else self._levels.descend(depth)
+        released = level if level or busy else self._revisits.release_new()
+        if level or not released:
+            released += self._release(depth, closed, busy, level)
         if not released and not busy:
             released = self._revisits.release_known() or self._revisits.release_new(sparing=False)
         if not released and not self._db.one(ANY_OUT)[0]:
@@ -298,35 +300,40 @@ class Rounds:
             found += len(led) - known
         return found
 
-    def _release(self, depth: int, closed: list[Trap], busy: AbstractSet[int]) -> int:
-        """Patterns whose last sample brought nothing wait for all others. `busy`: hosts that are left out."""
+    def _release(self, depth: int, closed: list[Trap], busy: AbstractSet[int], level: int) -> int:
+        """Patterns whose last sample brought nothing, and those of repeats, wait for all others.
+
+        The others do not wait for levels: a chain of repeats would spend the budget before any of them was
+        looked at. `busy`: hosts that are left out. `level`: URLs of the next level, which are due.
+        """
         waiting = [_Held(*row) for row in self._db.all(WITH_HELD, {"run": self._db.run})]
         begun = dict(self._db.all(RETRIED_OF_PATTERNS))
         waiting = [
             replace(one, left=one.left - begun.get(one.trap, 0))
             for one in self._growing(waiting, closed)
-            if one.host not in busy
+            if one.host not in busy and not (level and one.kind == "repeats")
         ]
-        for is_dry in (False, True):
+        for is_dry in (False,) if level else (False, True):
             some = [one for one in waiting if (one.dry > 0) is is_dry]
-            if some and (released := self._release_some(some, depth)):
+            if some and (released := self._release_some(some, depth, level)):
                 return released
         return 0
 
-    def _release_some(self, patterns: Sequence[_Held], depth: int) -> int:
+    def _release_some(self, patterns: Sequence[_Held], depth: int, level: int) -> int:
         """Release the samples of patterns. Of those that have proven nothing, one page may link to a few."""
         if self._has_choice(patterns) and any(map(self._has_unranked, patterns)):
             self._db.do(RANK, {"run": self._db.run})
             self._db.do(UNLINKED)
-        if released := self._release_turn(patterns, depth, 1):
+        if released := self._release_turn(patterns, depth, 1, level):
             return released
         given = {"run": self._db.run, "round": self._patterns.round, "depth": depth, "dry": patterns[0].dry}
         [(turns,)] = self._db.all(NEXT_TURN, given)
-        return 0 if turns is None else self._release_turn(patterns, depth, turns)
+        return 0 if turns is None else self._release_turn(patterns, depth, turns, level)
 
-    def _release_turn(self, patterns: Sequence[_Held], depth: int, turns: int) -> int:
+    def _release_turn(self, patterns: Sequence[_Held], depth: int, turns: int, level: int) -> int:
         """Release what has its turn, as far as the budget goes: proven patterns come first."""
-        left = self._revisits.within(self._budget.left(sum(max(0, one.left) for one in patterns)))
+        wanted = level + sum(max(0, one.left) for one in patterns)
+        left = self._revisits.within(self._budget.left(wanted) - level)
         released = 0
         for one in sorted(patterns, key=lambda one: not one.proven):
             most = min(max(0, one.left), left - released)
