@@ -1,7 +1,10 @@
 """Parameters: searches, facets, orders, tracking, sessions, and pages that only differ by one."""
 
+import re
+
 from benchmarks.zoo.site import (
     MISSING,
+    WORDS,
     Reply,
     Request,
     Site,
@@ -294,7 +297,21 @@ def commits(asked: Request) -> Reply:
     return page(name, ["/"], text=f"{prose(names.index(name) % 9, 3)} 1 file changed")
 
 
+def rooms_in_routes(asked: Request) -> Reply:
+    """A script that shows a page with a number for any route, and leads to two more."""
+    pages = [f"/?r={name}" for name in WORDS[:30]]
+    if asked.target == "/" or asked.target in pages:
+        return page(asked.target, [*pages, "/?r=hut/1/in"] if asked.target == "/" else ["/"])
+    if asked.path != "/":
+        return MISSING
+    found = re.search(r"hut/(\d{1,9})/in", asked.target)
+    at = int(found[1]) if found else number(asked.target, below=9_000)
+    to = [f"/?r=hut/{2 * at + more}/in" for more in (0, 1)]
+    return worthless("Room", f"Room {at} has nothing in it.", to)
+
+
 SITES = (
+    Site("rooms-in-routes", rooms_in_routes, ("/", *(f"/?r={name}" for name in WORDS[:30])), "a script shows a page with a number for any route", endless=True),
     Site("search-doubling", search, ("/", *(f"/item-{n}" for n in range(30))), "each empty search links to two more", endless=True),
     Site("facets", facets, ("/", *(f"/p/{n}" for n in range(60))), "filters that combine, in any order", distinct=109),
     Site("sort-orders", orders, ("/", *(f"/list-{n}" for n in range(8))), "lists sorted by four columns, both ways"),

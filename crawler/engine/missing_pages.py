@@ -17,6 +17,7 @@ from crawler.model.note import ASKED_PLACES, MISSING
 from crawler.model.reply import Reply
 from crawler.model.visit import Lease, MissingPage, Visit
 from crawler.parse.extract import Extract
+from crawler.parse.fingerprint import MOST_BLOCKS
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, reads
 from crawler.rules import nonexistent_pages, soft_404
@@ -153,7 +154,7 @@ class MissingPages(Struct, eq=False):
         blocks = [page.blocks for page in asked]
         is_one = len(set(blocks)) == 1
         path, mark, _ = urls[0].partition("?")
-        if mark and is_one:
+        if mark and len({page.content for page in asked}) == 1:
             return None  # a query that shows one page for anything ends by the samples of its pattern
         asks_query = bool(mark) and not place
         true = await self._true_pages(f"{path}?" if asks_query else origin(urls[0]), starts)
@@ -173,7 +174,7 @@ class MissingPages(Struct, eq=False):
         links, instead = _common_links(asked), list[Url]()
         for url in soft_404.front_pages(links):
             page = await self.read(url) if url not in starts else None
-            if page and soft_404.is_missing(found, page.blocks, page.echoed):
+            if page and soft_404.is_missing(found, page.blocks, *page.echoed):
                 instead.append(url)
         home = self._homes.get(origin(asked[0].url))
         beyond = sorted(links.difference(home.links if home else (), instead))
@@ -219,9 +220,10 @@ class MissingPages(Struct, eq=False):
         if reply is None or markup is None:
             return None
         wanted = markup.wanted - {Extract.SPARING} | {Extract.BLOCKS, Extract.ECHOLESS}
-        page = replace(markup, wanted=wanted, part=nonexistent_pages.nonsense_in(url)).read()
+        part = nonexistent_pages.nonsense_in(url)
+        page = replace(markup, wanted=wanted, part=part, most_blocks=MOST_BLOCKS).read()
         links = self.judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC), page).links.followed
-        return ShownPage(url, frozenset(page.blocks), page.content, links, frozenset(page.echoed))
+        return ShownPage(url, frozenset(page.blocks), page.content, links, page.echoed)
 
 
 def _exact(found: MissingPage, asked: Sequence[ShownPage]) -> MissingPage:

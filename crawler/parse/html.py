@@ -39,6 +39,7 @@ _CONTROLS: Final = dict.fromkeys((*range(32), *range(127, 160)))
 _HTML_WITHIN: Final = frozenset({"foreignObject", "desc", "title", "annotation-xml"})  # of SVG and MathML
 
 Fingerprint = Annotated[str, Meta(max_length=200)]
+Blocks = Annotated[tuple[int, ...], Meta(max_length=MOST_BLOCKS)]
 
 
 class ParsedPage(NamedTuple):
@@ -68,10 +69,9 @@ class ParsedPage(NamedTuple):
     title: str | None = None  # white space folded, and cut
     # Digests of the pieces of text, if the content is not what was known.
     pieces: Annotated[tuple[int, ...], Meta(max_length=MOST_PIECES)] = ()
-    blocks: Annotated[tuple[int, ...], Meta(max_length=MOST_BLOCKS)] = ()  # without the URL, if requested
-    echoed: Annotated[
-        tuple[int, ...], Meta(max_length=MOST_BLOCKS)
-    ] = ()  # of those that repeat it, as written
+    blocks: Blocks = ()  # without what repeats the URL, if requested
+    # The same with what repeats the URL, and without its name only, of a page with few.
+    echoed: Annotated[tuple[Blocks, ...], Meta(max_length=2)] = ()
     # hreflang and href of language versions, if requested
     alternates: Annotated[tuple[tuple[str, str], ...], Meta(max_length=MAX_ALTERNATES)] = ()
     images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST_IMAGES)] = ()  # if requested
@@ -173,9 +173,8 @@ def _with_blocks(page: ParsedPage, visible: content.VisibleText, source: PageSou
     blocks = content.blocks(folded, echo.Echo(url, part=source.part))
     if len(blocks) > source.most_blocks:
         return page._replace(blocks=blocks)
-    ways = (None, echo.Echo(url, name=True))
-    echoed = {block for way in ways for block in content.blocks(folded, way)}.difference(blocks)
-    return page._replace(blocks=blocks, echoed=tuple(sorted(echoed)[:MOST_BLOCKS]))
+    echoed = tuple(content.blocks(folded, way) for way in (None, echo.Echo(url, name=True)))
+    return page._replace(blocks=blocks, echoed=echoed)
 
 
 def _with_shown(

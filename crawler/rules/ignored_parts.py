@@ -115,12 +115,12 @@ class ShownPage(Struct, frozen=True):
     blocks: frozenset[int]
     content: str | None
     links: Sequence[Url]
-    echoed: frozenset[int] = frozenset()  # blocks that repeat the address, as written
+    echoed: Sequence[Sequence[int]] = ()  # the blocks with what repeats the address
 
     @property
     def said(self) -> frozenset[int]:
         """All blocks, with and without what repeats the address."""
-        return self.blocks | self.echoed
+        return self.blocks.union(*self.echoed)
 
 
 def show_the_same(page: ShownPage, nonsense: Sequence[ShownPage]) -> bool:

@@ -88,14 +88,17 @@ def is_settled(asked: Sequence[Collection[int]]) -> bool:
     return len(asked) > SETTLED and shared(asked) == shared(asked[:-SETTLED])
 
 
-def is_missing(page: MissingPage, blocks: Collection[int], echoed: Collection[int] = ()) -> bool:
+def is_missing(page: MissingPage, blocks: Collection[int], *echoed: Collection[int]) -> bool:
     """Whether a page with these blocks says that there is no such page.
 
-    `echoed`: those that repeat its address, as written: "Page not found" does so at `/page/7`.
+    `echoed`: the same with what repeats its address, as "Page not found" does at `/page/7`.
     """
-    said = {*blocks, *echoed}
+    said = {*blocks}.union(*echoed)
     if page.is_exact or not page.blocks:
-        return bool(blocks) and set(blocks) <= set(page.blocks) <= said
+        is_alike = set(blocks) <= set(page.blocks) <= said or any(
+            set(way) == set(page.blocks) for way in echoed
+        )
+        return bool(blocks) and is_alike
     return len(blocks) <= page.most and said.issuperset(page.blocks)
 
 

@@ -67,6 +67,7 @@ def test_front_page_is_of_folder_with_half_of_links(paths: Sequence[str], fronts
 def test_words_of_its_own_address_hide_no_error(is_exact: bool) -> None:
     missing = MissingPage((1, 2), 9, is_exact=is_exact)
     assert soft_404.is_missing(missing, {1}, {2})
+    assert soft_404.is_missing(missing, {1, 3}, {1, 2})
     assert not soft_404.is_missing(missing, {1}, {3})
     assert soft_404.is_missing(missing, {1, 4}, {2}) is not is_exact, "it has something of its own"
 
