@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 4904,
     "report": 4172,
     "fetch": 4091,
-    "frontier": 9017,
+    "frontier": 9025,
     "sitemap": 5033,
     "engine": 3771,
     "workers": 1428,

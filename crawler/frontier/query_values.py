@@ -49,6 +49,9 @@ LINKED: Final = _TRUE.format(
         SELECT id FROM trap WHERE run = :run AND missing IS NOT NULL)))"""
 )
 ANY: Final = _TRUE.format(linked="true")
+SHOWING: Final = f"""
+SELECT 1 FROM known WHERE trap = :trap AND run = :run AND state = {SETTLED} AND version = :missing LIMIT 1
+"""
 CREDIT: Final = "UPDATE trap SET credit = credit + :more WHERE id = :trap"
 
 
@@ -71,9 +74,14 @@ class ValueTable:
         self._db.do_rows(ANSWER, ("id", "missing", "asked", "bounded"), rows)
 
     def refuses(self, trap: int) -> bool:
-        """Whether the site refuses values that do not exist in a pattern, and numbers hardly larger."""
+        """Whether the site refuses values that do not exist in a pattern, and numbers hardly larger: with an
+        error, or with what no page of the pattern shows.
+        """
         _, missing, is_bounded = self._db.one(ANSWERED, {"trap": trap})
-        return missing == REFUSED and is_bounded in {None, True}
+        if missing is None or is_bounded not in {None, True}:
+            return False
+        given = {"trap": trap, "run": self._db.run, "missing": missing}
+        return missing == REFUSED or not self._db.all(SHOWING, given)
 
     def count_true(self, trap: int, since: int, found: int) -> int:
         """The true pages that a sample brought, where `found` contents were new without their addresses."""

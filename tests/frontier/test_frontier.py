@@ -1421,16 +1421,26 @@ async def test_values_that_exist_are_read_where_others_are_refused(bench: Bench,
     assert await bench.frontier.read(reads.TrapsOfRun()) == []
 
 
-@pytest.mark.parametrize(("is_bounded", "read"), [(False, 2 * SAMPLE), (True, 300), (None, 300)])
+@pytest.mark.parametrize(
+    ("shown", "is_bounded", "read"),
+    [
+        ("", False, 2 * SAMPLE),
+        ("", True, 300),
+        ("", None, 300),
+        ("no such page", None, 300),
+        ("nothing", None, 2 * SAMPLE),
+        (None, None, 2 * SAMPLE),
+    ],
+)
 async def test_rare_pages_are_read_where_others_are_refused(
-    bench: Bench, is_bounded: bool | None, read: int
+    bench: Bench, shown: str | None, is_bounded: bool | None, read: int
 ) -> None:
     """Of which few say anything, none of them among the first forty."""
     await bench.ready()
     [root] = await bench.leases()
     await bench.settle(root, Listed(), *(shop(n) for n in range(300)))
     asked = 0
-    while (await advance(bench, "", is_bounded=is_bounded)).released:
+    while (await advance(bench, shown, is_bounded=is_bounded)).released:
         for lease in await bench.leases(1_000):
             asked += 1
             said = "nothing" if asked % 100 else f"something {asked}"
