@@ -35,21 +35,21 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4369,
-    "model": 2049,
+    "parse": 4366,
+    "model": 2048,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1077,
-    "rules": 4904,
-    "report": 4172,
-    "fetch": 4091,
-    "frontier": 9025,
-    "sitemap": 5033,
-    "engine": 3771,
+    "rules": 4894,
+    "report": 4168,
+    "fetch": 4086,
+    "frontier": 9021,
+    "sitemap": 5027,
+    "engine": 3769,
     "workers": 1428,
-    "app": 6267,
-    "cli": 5969,
+    "app": 6265,
+    "cli": 5967,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

@@ -110,20 +110,20 @@ async def _lines(rows: Reads, batch: Sequence[FindingRow], names: "_Names") -> A
         if row.code in GROUPED:
             if row.group and row.group != row.item.url:
                 yield as_csv.item_line(row.code, row.item, row.group, row.item.url)
-        elif (
-            pages := loading[row.code].get(row.item.url) if row.code in FILES else linking.get(row.number)
-        ) is None:
+            continue
+        pages = loading[row.code].get(row.item.url) if row.code in FILES else linking.get(row.number)
+        if pages is None:
             for source in row.item.sources or ("",):
                 said = row.item.said.get(source, UNKNOWN)
                 yield as_csv.item_line(row.code, row.item, row.item.url, source, said)
-        else:
-            for place in range(0, len(pages), BATCH):
-                some = pages[place : place + BATCH].tolist()
-                anchors = await reports.anchors_of(rows, some) if row.code in LINK_CODES else {}
-                for number, name in await names.of(some):
-                    known = anchors.get((number, row.number))
-                    said = Said(known.text, known.landmark) if known else row.item.said.get(name, UNKNOWN)
-                    yield as_csv.item_line(row.code, row.item, row.item.url, name, said)
+            continue
+        for place in range(0, len(pages), BATCH):
+            some = pages[place : place + BATCH].tolist()
+            anchors = await reports.anchors_of(rows, some) if row.code in LINK_CODES else {}
+            for number, name in await names.of(some):
+                known = anchors.get((number, row.number))
+                said = Said(known.text, known.landmark) if known else row.item.said.get(name, UNKNOWN)
+                yield as_csv.item_line(row.code, row.item, row.item.url, name, said)
 
 
 async def _linking(rows: Reads, targets: Collection[int]) -> "Mapping[int, array[int]]":

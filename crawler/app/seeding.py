@@ -219,7 +219,6 @@ class Entries:
 
     @property
     def _is_dated(self) -> bool:
-        """Whether its dates are read."""
         is_foreign = self._dates is DatesRead.OF_OTHERS and not self._found.is_like_ours
         return self._dates is DatesRead.ALL or is_foreign
 

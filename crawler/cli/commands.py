@@ -1,5 +1,6 @@
 """The commands: each resolves its settings and makes one call to the file of the command."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,12 @@ from crawler.settings import load
 from crawler.settings.sections import Settings
 
 # Heavy modules (httpx, lxml, rich) are imported inside the commands, so that --help is fast.
+
+
+def _run(call: Callable[[], Awaitable[int]]) -> int:
+    from crawler.cli.interrupt import run  # noqa: PLC0415
+
+    return run(call)
 
 
 ONE_SITE: Final = frozenset({"user-agent", "timeout", "proxy", "ca-file", "insecure", "allow-address"})
@@ -174,11 +181,10 @@ def explain(url: str, form: str, every_link: bool, **params: Any) -> int:
     Also names the pages that link to it. A path, such as /about, is one of the site of the state.
     """
     from crawler.cli.explain import show_url  # noqa: PLC0415
-    from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.typed_url import is_path  # noqa: PLC0415
 
     settings = read_settings(params, None if params["site"] or is_path(url) else url)
-    return run(lambda: show_url(settings, url, form=form, every_link=every_link))
+    return _run(lambda: show_url(settings, url, form=form, every_link=every_link))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -200,12 +206,11 @@ def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
     Broken links with the pages that link to them, redirect chains, stale sitemaps, duplicates and more, worst
     first; docs/use/report.md says what to do about each.
     """
-    from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.report import show_report  # noqa: PLC0415
     from crawler.cli.several import show_each  # noqa: PLC0415
 
     def show(one: Settings) -> int:
-        return run(lambda: show_report(one, form=form, most=most))
+        return _run(lambda: show_report(one, form=form, most=most))
 
     return show_each(read_sites(params, url), show, form=form)
 
@@ -243,11 +248,10 @@ def list_(what: str, url: str | None, **params: Any) -> int:
     One line each, from the saved state, for pipes, spreadsheets and databases: by URL, or for findings
     in the order of the report, with all pages of a group.
     """
-    from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.list import list_rows  # noqa: PLC0415
 
     chosen = {name: params.pop(name) for name in ("form", "only", "fields", "all_kinds", "to", "from_")}
-    return run(lambda: list_rows(read_settings(params, url), what, **chosen))
+    return _run(lambda: list_rows(read_settings(params, url), what, **chosen))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -267,9 +271,8 @@ def export(url: str | None, **params: Any) -> int:
     is as the crawl was told, unless flags say otherwise.
     """
     from crawler.cli.export import export_sitemap  # noqa: PLC0415
-    from crawler.cli.interrupt import run  # noqa: PLC0415
 
-    return run(lambda: export_sitemap(*read_layers(params, url)))
+    return _run(lambda: export_sitemap(*read_layers(params, url)))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -303,15 +306,14 @@ def submit(url: str | None, form: str, dry: bool, everything: bool, new_key: boo
     saved state; a new date alone is not a change. The first submission sends nothing, it only records the
     listed pages. Google does not take part in IndexNow.
     """
-    from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.submit import make_key, submit_changes  # noqa: PLC0415
 
     settings = read_settings(params, url)
     if new_key and (dry or everything):
         raise click.UsageError("--new-key only writes a file: leave out --dry-run and --all.")
     if new_key:
-        return run(lambda: make_key(settings, form=form))
-    return run(lambda: submit_changes(settings, form=form, dry=dry, everything=everything))
+        return _run(lambda: make_key(settings, form=form))
+    return _run(lambda: submit_changes(settings, form=form, dry=dry, everything=everything))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -332,10 +334,9 @@ def validate(places: tuple[str, ...], form: str, most: int, **params: Any) -> in
     The sitemaps in an index are checked as well. Each finding has a place, a code and a sentence. For files
     on disk, --publish-base is the URL where they are served. Exit 8 if there is any finding.
     """
-    from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.validate import validate_sitemaps  # noqa: PLC0415
 
-    return run(lambda: validate_sitemaps(read_settings(params), places, form=form, most=most))
+    return _run(lambda: validate_sitemaps(read_settings(params), places, form=form, most=most))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -354,9 +355,8 @@ def diff(old: str, new: str, form: str, **params: Any) -> int:
     is any difference.
     """
     from crawler.cli.diff import compare  # noqa: PLC0415
-    from crawler.cli.interrupt import run  # noqa: PLC0415
 
-    return run(lambda: compare(read_settings(params), old, new, form=form))
+    return _run(lambda: compare(read_settings(params), old, new, form=form))
 
 
 @cli.command(cls=SettingCommand, epilog=examples(
@@ -398,12 +398,11 @@ def robots(url: str, form: str, **params: Any) -> int:
     Also shows the sitemaps that it names and the one that was published last, each with what is at its URL
     now. A path is one of the crawled site.
     """
-    from crawler.cli.interrupt import run  # noqa: PLC0415
     from crawler.cli.robots import show_permit  # noqa: PLC0415
     from crawler.cli.typed_url import is_path  # noqa: PLC0415
 
     settings = read_settings(params, None if params["site"] or is_path(url) else url)
-    return run(lambda: show_permit(settings, url, form=form))
+    return _run(lambda: show_permit(settings, url, form=form))
 
 
 @cli.group(cls=InOrder, invoke_without_command=True, epilog=examples(

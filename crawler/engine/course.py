@@ -72,7 +72,6 @@ class Course(Struct, eq=False):
             self._deadline = self.clock() + self.limits.max_time
 
     def enter(self, phase: Phase) -> None:
-        """Begins a phase."""
         self.previous, self.phase = self.phase, phase
         self._entered = self.clock()
         if phase in SHOWN:

@@ -52,7 +52,6 @@ class Leader(Struct, eq=False):
         return self.site.candidates.scope.max_depth
 
     async def enter(self, phase: Phase) -> None:
-        """Begins a phase."""
         if phase is Phase.ARRIVING:
             run = await self.frontier.read(reads.NewestRun())
             self._is_partial, self.depth = run is not None and run.follows is not None, 0

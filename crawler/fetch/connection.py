@@ -307,7 +307,6 @@ class IncomingResponse(httpx.AsyncByteStream):
             self._complete = self._bodiless
 
     def on_body(self, piece: bytes) -> None:
-        """A piece of the body."""
         if not self._complete:
             self._pieces.append(piece)
 

@@ -230,7 +230,6 @@ class ByAlpn(httpx.AsyncBaseTransport):
         self._plain: set[bytes] = set()  # hosts and ports that chose HTTP/1.1
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request."""
         site = request.url.netloc
         if request.url.scheme == "https" and site not in self._plain:
             try:

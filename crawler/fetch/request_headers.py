@@ -71,7 +71,6 @@ class RequestIdentity:
         return {**headers, **extra} if extra else headers
 
     def cookie(self, url: str) -> str | None:
-        """The Cookie header for `url`."""
         if self._cookies is None or urls.origin(url) not in self._origins:
             return None
         from urllib.request import Request  # noqa: PLC0415 - takes long to import, for those without cookies

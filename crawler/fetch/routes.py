@@ -57,7 +57,6 @@ class ByOrigin(httpx.AsyncBaseTransport):
         self._choose, self._transports = choose, transports
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request."""
         chosen = self._choose(f"{request.url.scheme}://{request.url.netloc.decode('ascii')}")
         return await self._transports[chosen].handle_async_request(request)
 
@@ -146,7 +145,6 @@ class Proxies:
         return url
 
     def destination(self, origin: str) -> Destination:
-        """The destination of requests to an origin."""
         parts, url = urlsplit(origin), self.url(origin)
         proxy = self._proxies[url] if url else None
         return Destination(parts.scheme, parts.hostname or "", parts.port or PORTS[parts.scheme], proxy)

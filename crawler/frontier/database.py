@@ -146,7 +146,6 @@ class Database(ABC):
         return int(self.one(sql, given)[0])
 
     def all(self, sql: str, given: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """All rows."""
         return self.execute(sql, given or {}).fetchall()
 
     def chunks(self, sql: str, given: Mapping[str, Any]) -> Iterator[list[tuple[Any, ...]]]:

@@ -95,7 +95,6 @@ class Links(NamedTuple):
 
     @property
     def urls(self) -> Iterator[Url]:
-        """All of them."""
         return chain(self.followed, self.avoided)
 
     @property

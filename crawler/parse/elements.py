@@ -112,7 +112,6 @@ class _ElementsBuilder:
         return given
 
     def elements(self) -> Elements:
-        """All of them."""
         return Elements(
             tuple(self._resources),
             tuple(self._frames),

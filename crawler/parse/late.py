@@ -20,7 +20,6 @@ class LatePattern(Generic[AnyStr]):
         return found
 
     def compiled(self) -> re.Pattern[AnyStr]:
-        """The pattern."""
         return re.compile(self.pattern, self._flags)
 
 

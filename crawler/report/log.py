@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
-from crawler.model.outcome import Failed, Kept, Later, Listed, Moved, Outcome, Unlisted, code
+from crawler.model.outcome import Failed, Later, Listed, Outcome, code
 from crawler.model.phases import VISITING, Phase
+from crawler.model.serialise import detail_of
 from crawler.model.settlement import Settlement
 from crawler.parse.credentials import masked
 from crawler.report.formatting import duration, iso, least_words, pace_words, waiting_words
@@ -181,13 +182,8 @@ def settled_fields(settlement: Settlement) -> dict[str, Any]:
 
 
 def _detail(outcome: Outcome) -> str:
-    match outcome:
-        case Moved(to):
-            return to
-        case Unlisted(_, detail) | Failed(_, detail) | Kept(_, detail) | Later(_, _, detail):
-            return detail
-        case Listed(lastmod):
-            return lastmod.at.isoformat() if lastmod else ""
+    date = outcome.lastmod if isinstance(outcome, Listed) else None
+    return date.at.isoformat() if date else detail_of(outcome)
 
 
 def log_progress(stats: Stats) -> None:

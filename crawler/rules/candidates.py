@@ -40,7 +40,6 @@ class KnownUrls:
         self._old: dict[Url, int] = {}
 
     def add(self, url: Url, number: int) -> None:
-        """Caches a URL."""
         if len(self._young) >= self._size or self._weight >= GENERATION_CHARACTERS:
             self._old, self._young, self._weight = self._young, {}, 0
         self._weight += len(url)

@@ -93,7 +93,6 @@ class Judge:
 
     @property
     def renders(self) -> bool:
-        """Whether pages are rendered."""
         return self._rules.render != "off"
 
     @property

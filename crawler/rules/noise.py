@@ -58,7 +58,6 @@ class Piece(Struct, frozen=True):
 
     @classmethod
     def read(cls, text: str) -> "Piece":
-        """As it is stored."""
         digest, digit = int(text[:-1], 16), int(text[-1])
         if digit > RUNS:
             return cls(digest, int(digit == _NEW), has_changed=digit == _HAS_CHANGED)

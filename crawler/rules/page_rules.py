@@ -26,7 +26,6 @@ class PageRules:
         return bool(self._rules)
 
     def of(self, url: Url) -> PageRule | None:
-        """The rule that applies to a URL."""
         target = urls.target(url)
         return next((rule for pattern, rule in self._rules if pattern.search(target)), None)
 

@@ -157,7 +157,6 @@ class Failing(NamedTuple):
 
     @classmethod
     def read(cls, since: float | None, run: int | None) -> "Failing | None":
-        """As it is stored."""
         return None if since is None or run is None else cls(since, run)
 
 

@@ -22,13 +22,8 @@ LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what al
 _WORD: Final = late(r"[^\W\d_]+")
 
 
-def doubtful_place(url: str) -> str:
-    """The calendar, folder or path of a page."""
-    return doubtful_places(url)[0]
-
-
 def doubtful_places(url: str) -> tuple[str, ...]:
-    """The same, and the calendar that it may be a day of though it is in a folder of that day."""
+    """The calendar, folder or path of a page, and the calendar whose day it may be in spite of its folder."""
     days = days_of(url)
     if days is None:
         return (around(url),)

@@ -25,7 +25,7 @@ def test_pages_of_a_place_that_call_themselves_the_same(
     page: str, title: str | None, place: tuple[str, str]
 ) -> None:
     url = Url(HOME + page)
-    assert (soft_404.doubtful_place(url), soft_404.title_words(url, title)) == (HOME + place[0], place[1])
+    assert (soft_404.doubtful_places(url)[0], soft_404.title_words(url, title)) == (HOME + place[0], place[1])
 
 
 def test_page_shown_for_anything_leads_on_as_all_such_pages_do() -> None:

@@ -47,7 +47,6 @@ class Feature(ABC):
     """Whether the summary of a publication shows `counts`."""
 
     def is_on(self, settings: Settings) -> bool:
-        """Whether the setting is on."""
         return bool(getattr(settings.dates, self.name))
 
     @abstractmethod

@@ -80,7 +80,6 @@ class Site:
     log: list[LoggedRequest] = field(default_factory=list)
 
     def page(self, target: str, **page: Unpack[PageOptions]) -> None:
-        """An HTML page."""
         title = html.escape(page.get("title") or target)
         head, canonical, lastmod = page.get("head", ""), page.get("canonical"), page.get("lastmod")
         head += f'<link rel="canonical" href="{html.escape(canonical)}">' if canonical else ""

@@ -24,7 +24,6 @@ class Address(Struct, frozen=True):
 
     @property
     def schema(self) -> str:
-        """The schema of the crawl."""
         plain = re.sub(r"[^a-z0-9]+", "_", self.name.lower()).strip("_")
         if plain == self.name and len(plain) <= _LONGEST:
             return PREFIX + plain

@@ -258,7 +258,6 @@ class _Rows:
             raise
 
     def close(self) -> None:
-        """Close the connection."""
         if self._cursor is None:
             return
         with suppress(psycopg.Error):

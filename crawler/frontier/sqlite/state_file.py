@@ -74,7 +74,6 @@ class Lock:
         return True
 
     def release(self) -> None:
-        """Release the lock."""
         self._db.close()
 
 

@@ -22,9 +22,7 @@ class Receiver(Protocol):
 
     kind: str
 
-    def add(self, code: FaultCode, line: int, *details: Any) -> None:
-        """Adds a finding."""
-        ...
+    def add(self, code: FaultCode, line: int, *details: Any) -> None: ...
 
     def add_all(self, faults: Iterable[values.Fault], line: int) -> None:
         """Adds several findings."""
@@ -38,9 +36,7 @@ class Receiver(Protocol):
         """Checks the language versions of an entry."""
         ...
 
-    def count(self, line: int) -> None:
-        """Counts an entry."""
-        ...
+    def count(self, line: int) -> None: ...
 
     def date(self, text: str) -> None:
         """Notes the date of an entry."""

@@ -186,7 +186,6 @@ class HtmlPages:
         return described(self.folder / name, 0, len(body))
 
     def _linked(self, links: Sequence[_Link]) -> Iterator[str]:
-        """Links by folder."""
         folders: dict[str, list[_Link]] = {}
         for link in links:
             folders.setdefault(self._path(f"{link.url.partition('?')[0].rpartition('/')[0]}/"), []).append(

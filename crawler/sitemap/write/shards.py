@@ -78,7 +78,6 @@ class Shards:
         self._waiting: Leaf | None = None
 
     def add(self, url: str, line: bytes) -> Iterable[Leaf]:
-        """Adds a line, with its URL."""
         leaf = self._leaf
         size = leaf.size + len(line)
         comes = bool(self._coming) and url >= self._coming[-1].first
