@@ -53,7 +53,7 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.MISSING, "null", None),
     (
         note.MISSING,
-        f'{{"{A}":[[1,2],40,false,"https://site.test/a/",null,[]]}}',
+        f'{{"{A}":[[1,2],40,false,"https://site.test/a/",null,[],[]]}}',
         {A: MissingPage((1, 2), 40, is_exact=False, place="https://site.test/a/")},
     ),
     (note.ASKED_PLACES, f'{{"{A}/news/":true}}', {f"{A}/news/": True}),
