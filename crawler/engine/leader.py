@@ -20,7 +20,7 @@ from crawler.model.reasons import SeedKind
 from crawler.model.seed import Seed
 from crawler.model.trap import Trap
 from crawler.model.visit import Visit
-from crawler.ports import Frontier, PageRule, reads
+from crawler.ports import Frontier, SiteRule, reads
 from crawler.rules import traps
 
 log = logging.getLogger("crawler.crawl")
@@ -160,12 +160,12 @@ class Leader(Struct, eq=False):
             return
         judge = self.site.judge
         # First: a canonical that fails for a night, and stays listed, is no dead one.
-        await self.frontier.apply(PageRule.KEEP_FAILING)
+        await self.frontier.apply(SiteRule.KEEP_FAILING)
         if judge.applies("canonical"):
             scope = self.site.candidates.scope
             await self.frontier.ignore_canonicals(lambda url: scope.unlisted(url) is None)
         if await self.site.missing.has_places():
-            await self.frontier.apply(PageRule.UNREACHED)
+            await self.frontier.apply(SiteRule.UNREACHED)
         await self._unlist_repeats()
         await dating.date(self.frontier, judge.date_sources)
         await self.keep_failing_pages()
@@ -176,7 +176,7 @@ class Leader(Struct, eq=False):
         site, starts = self.site, self.site.starts.urls
         lists_once = site.judge.applies("duplicate")
         if lists_once:
-            await self.frontier.apply(PageRule.DUPLICATES)
+            await self.frontier.apply(SiteRule.DUPLICATES)
         render = site.render if site.judge.renders else None
         answers = await soft_404s.answers_of(self.frontier, site.judge, starts, site.fetch, render)
         if not site.candidates.traps.allows("soft-404"):
@@ -188,7 +188,7 @@ class Leader(Struct, eq=False):
 
     async def keep_failing_pages(self) -> None:
         """Keeps pages that fail, and the traps that were found while the rules were applied."""
-        await self.frontier.apply(PageRule.KEEP_FAILING)
+        await self.frontier.apply(SiteRule.KEEP_FAILING)
         await self.keep_traps()
 
     async def keep_traps(self) -> None:

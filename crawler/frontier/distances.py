@@ -77,7 +77,7 @@ class Distances:
         return nearer
 
     def unlist_unreached(self) -> None:
-        """See `ports.PageRule.UNREACHED`."""
+        """See `ports.SiteRule.UNREACHED`."""
         self._walk(DEEPEST)
         self._db.do(UNREACHED, {"run": self._db.run, "why": WHY_UNREACHED})
         self._db.do(DROP)

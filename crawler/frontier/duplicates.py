@@ -208,7 +208,7 @@ def repeated(db: Database) -> Sequence[RepeatedPage]:
 
 
 def unlist_duplicates(db: Database) -> None:
-    """See `ports.PageRule.DUPLICATES`."""
+    """See `ports.SiteRule.DUPLICATES`."""
     _unlist(db, DUPLICATE, sort_orders(_sort_orders(db)))
     _unlist(db, DUPLICATE, _copies(db))
     run = {"run": db.run}

@@ -48,7 +48,7 @@ from crawler.model.survey import Doubts, WithContent
 from crawler.model.trap import ImpossibleValues, Trap
 from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.url import Url
-from crawler.ports import Batch, Hosts, Ledger, PageRule, Queue, Record, Round, Runs, reads
+from crawler.ports import Batch, Hosts, Ledger, Queue, Record, Round, Runs, SiteRule, reads
 from crawler.ports.reads import Query, RowKind
 
 P = ParamSpec("P")
@@ -251,7 +251,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     async def ignore_canonicals(self, listable: Callable[[Url], bool]) -> int:
         return await self._call(self._as_leader(canonicals.ignore_canonicals), self._db, listable)
 
-    async def apply(self, rule: PageRule) -> None:
+    async def apply(self, rule: SiteRule) -> None:
         await self._call(self._as_leader(self._apply), rule)
 
     async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
@@ -283,13 +283,13 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         async for rows in self._stream(queries.EDGE_ROWS, given, kind.first):
             yield await self._ask(queries.edges, self._db, rows)
 
-    def _apply(self, rule: PageRule) -> None:
+    def _apply(self, rule: SiteRule) -> None:
         match rule:
-            case PageRule.KEEP_FAILING:
+            case SiteRule.KEEP_FAILING:
                 publications.keep_failing_pages(self._db, self._keep_failing)
-            case PageRule.UNREACHED:
+            case SiteRule.UNREACHED:
                 Distances(self._db).unlist_unreached()
-            case PageRule.DUPLICATES:
+            case SiteRule.DUPLICATES:
                 duplicates.unlist_duplicates(self._db)
 
     def _withdraw(self, pages: Sequence[Url] | WithContent, why: Why, detail: str) -> None:

@@ -202,7 +202,7 @@ def run_time(db: Database) -> RunTime:
 
 
 def keep_failing_pages(db: Database, keep_failing: float) -> None:
-    """See `ports.PageRule.KEEP_FAILING`. `keep_failing`: seconds."""
+    """See `ports.SiteRule.KEEP_FAILING`. `keep_failing`: seconds."""
     last = last_publication(db)
     if last is None:
         return

@@ -11,7 +11,7 @@ from crawler.ports.hosts import Hosts
 from crawler.ports.ledger import Ledger
 from crawler.ports.queue import Batch, Pacer, Queue, Round
 from crawler.ports.reads import Reads
-from crawler.ports.record import PageRule, Record
+from crawler.ports.record import Record, SiteRule
 from crawler.ports.runs import Runs
 from crawler.ports.visiting import Reader, Sink, Visitor
 
@@ -23,7 +23,6 @@ __all__ = [
     "Hosts",
     "Ledger",
     "Pacer",
-    "PageRule",
     "Permits",
     "Politeness",
     "Queue",
@@ -35,6 +34,7 @@ __all__ = [
     "Round",
     "Runs",
     "Sink",
+    "SiteRule",
     "Turn",
     "Visitor",
 ]

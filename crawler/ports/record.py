@@ -13,7 +13,7 @@ from crawler.parse.url import Url
 from crawler.ports.reads import Reads
 
 
-class PageRule(Enum):
+class SiteRule(Enum):
     """A rule over all pages of a run that needs nothing but the state."""
 
     KEEP_FAILING = auto()  # decides which failed pages stay listed, by `keep_failing`; may be applied again
@@ -50,11 +50,11 @@ class Record(Reads, Protocol):
     async def ignore_canonicals(self, listable: Callable[[Url], bool]) -> int:
         """Lists the `listable` pages whose canonical is ignored by `rules.canonicals`. Returns how many.
 
-        Called before other rules over all pages, and after `PageRule.KEEP_FAILING`.
+        Called before other rules over all pages, and after `SiteRule.KEEP_FAILING`.
         """
         ...
 
-    async def apply(self, rule: PageRule) -> None:
+    async def apply(self, rule: SiteRule) -> None:
         """Applies a rule to all pages of this run."""
         ...
 

@@ -28,7 +28,7 @@ from crawler.model.survey import LONG_AGO, Build, Evidence
 from crawler.model.visit import Visit
 from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url
-from crawler.ports import PageRule, reads
+from crawler.ports import SiteRule, reads
 from crawler.rules import lastmod, noise
 from crawler.rules.lastmod import DATE_SOURCES, is_navigation, unusable_changes, why_unreliable
 from crawler.settings.sections import Settings
@@ -80,7 +80,7 @@ class ManyRuns:
         if ending == "abandoned":
             return {}
         await dating.date(self.frontier, DATE_SOURCES["auto"])
-        await self.frontier.apply(PageRule.KEEP_FAILING)
+        await self.frontier.apply(SiteRule.KEEP_FAILING)
         await self.frontier.finish()
         dates = {
             entry.url: None if entry.lastmod is None else (int(entry.lastmod.timestamp()) - START) // DAY

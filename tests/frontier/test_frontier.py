@@ -33,7 +33,7 @@ from crawler.model.trap import ImpossibleValues, Trap
 from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url, origin, target
-from crawler.ports import Frontier, PageRule, Round, reads
+from crawler.ports import Frontier, Round, SiteRule, reads
 from crawler.rules import traps
 from crawler.rules.lastmod import DATE_SOURCES
 from crawler.rules.traps import PATIENCE, SAMPLE, Traps, pattern_of, requests_for
@@ -966,7 +966,7 @@ async def test_pages_that_no_link_leads_to_any_more_are_not_listed(bench: Bench)
     assert await bench.frontier.read_again([Url(SITE + "/b")]) == 1
     [again] = await bench.leases()
     await bench.settle(again, Unlisted(Why.SOFT_404), facts=Facts(200))
-    await bench.frontier.apply(PageRule.UNREACHED)
+    await bench.frontier.apply(SiteRule.UNREACHED)
     outcomes = {path: (await bench.frontier.read(reads.RecordOf(Url(SITE + path)))) for path in urls}
     trap = Unlisted(Why.TRAP, "links of pages that do not exist")
     assert {path: one and one.outcome for path, one in outcomes.items()} == {

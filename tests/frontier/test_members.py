@@ -18,7 +18,7 @@ from crawler.model.seed import Seed
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
-from crawler.ports import PageRule, reads
+from crawler.ports import SiteRule, reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
 from tests.waiting import eventually, outlive
@@ -92,7 +92,7 @@ LEADING: dict[str, Callable[["PostgresFrontier"], object]] = {
     "advance": lambda member: member.advance(),
     "ignore_canonicals": lambda member: member.ignore_canonicals(lambda _: True),
     "read_again": lambda member: member.read_again([ROOT]),
-    "apply": lambda member: member.apply(PageRule.DUPLICATES),
+    "apply": lambda member: member.apply(SiteRule.DUPLICATES),
     "withdraw": lambda member: member.withdraw([ROOT], Why.DUPLICATE, ""),
     "add_seeds": lambda member: member.add_seeds([Seed(SeedKind.SITEMAP, "x")], 1),
 }
