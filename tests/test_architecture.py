@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 4894,
     "report": 4168,
     "fetch": 4086,
-    "frontier": 9021,
+    "frontier": 9033,
     "sitemap": 5027,
     "engine": 3769,
     "workers": 1428,

@@ -5,7 +5,8 @@ that may be the same, far fewer than all, in chunks, and store what was decided.
 within a transaction.
 """
 
-from collections import defaultdict
+from array import array
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
@@ -35,6 +36,7 @@ from crawler.rules.spellings import (
     visitor_urls,
 )
 
+HASHES: Final = 1 << 18  # by which pairs of a place and a title are counted
 _LISTED: Final = f"u.run = :run AND u.state = {SETTLED} AND u.outcome = '{LISTED}'"
 
 SAME_CONTENT: Final = f"""
@@ -177,8 +179,12 @@ def doubtful_places(
 
 
 def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[str]:
-    """Places of which pages led to enough others with one title."""
-    named = defaultdict[tuple[str, str], int](int)
+    """Places of which pages led to enough others with one title.
+
+    Most sites have a title for each page, so a few bytes are kept of each, and only pairs of a place and a
+    title that may be frequent are counted exactly: those whose hash is.
+    """
+    places, named, titles, times = dict[str, int](), array("I"), array("q"), array("I", [0]) * HASHES
     places_of = lru_cache(CHUNK)(soft_404.doubtful_places)  # one page leads to many
     for chunk in db.chunks(TITLES, {"run": db.run}):
         for _, url, title, _, via, _ in chunk:
@@ -192,10 +198,16 @@ def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[str]:
             if is_day or url.startswith((*at, via)):
                 near |= {via, *at}.intersection(soft_404.doubtful_places(url))
             if near:
-                words = title_words(url, title)
+                words = hash(title_words(url, title))
                 for place in near:
-                    named[place, words] += 1
-    return (place for (place, _), count in named.items() if count >= DOUBTFUL)
+                    number = places.setdefault(place, len(places))
+                    named.append(number)
+                    titles.append(words)
+                    times[(number ^ words) % HASHES] += 1
+    pairs = zip(named, titles, strict=True)
+    likely = Counter(pair for pair in pairs if times[(pair[0] ^ pair[1]) % HASHES] >= DOUBTFUL)
+    found = {number for (number, _), count in likely.items() if count >= DOUBTFUL}
+    return (place for place, number in places.items() if number in found)
 
 
 def repeated(db: Database) -> Sequence[RepeatedPage]:
