@@ -91,14 +91,17 @@ BUILDS: Final = _builds("header")
 BUILDS_OF_SITEMAPS: Final = _builds("sitemap_date")
 BUILDS_STATED: Final = _builds("stated")
 
-# What was new on pages that changed.
+# What was new on pages that changed: on many, or on one alone in its place.
 BLOCKS: Final = f"""
-SELECT h.origin, substr(u.watched, 2, {HEAD - 1}), count(*) FROM known AS u JOIN host AS h ON h.id = u.host
+SELECT h.origin, substr(u.watched, 2, {HEAD - 1}), count(*), min({_KIND}), min(u.id)
+FROM known AS u JOIN host AS h ON h.id = u.host
 WHERE {_LISTED} AND u.version <> u.published_content
 AND {_KIND} IN (
     '{LastChange.FIRST}', '{LastChange.NEW}', '{LastChange.REPEATED}', '{LastChange.AGAIN}'
 )
-GROUP BY h.origin, substr(u.watched, 2, {HEAD - 1}) HAVING count(*) >= :least ORDER BY h.origin, 2
+GROUP BY h.origin, substr(u.watched, 2, {HEAD - 1})
+HAVING count(*) >= :least OR (count(*) = 1 AND min({_KIND}) <> '{LastChange.NEW}')
+ORDER BY 3 DESC, h.origin, 2 LIMIT 1000
 """
 
 _TRUSTED: Final = "u.host NOT IN (SELECT h.id FROM host AS h WHERE h.origin @any(distrusted, text))"
@@ -209,6 +212,7 @@ def _distrusted(doubts: Doubts) -> Mapping[str, Distrust]:
         *(name for name, _ in doubts.blocks),
         *(name for name, _, _ in doubts.builds),
         *(name for name, _, _ in doubts.restless),
+        *(name for name, _, _ in doubts.turning),
     }
     return {
         origin: Distrust(
@@ -223,6 +227,7 @@ def _distrusted(doubts: Doubts) -> Mapping[str, Distrust]:
             unseen=origin in doubts.unseen,
             blocks=frozenset(new for name, new in doubts.blocks if name == origin),
             everywhere=origin in doubts.everywhere,
+            turning={new: is_first for name, new, is_first in doubts.turning if name == origin},
             restless=next(((first, last) for name, first, last in doubts.restless if name == origin), None),
         )
         for origin in origins

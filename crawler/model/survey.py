@@ -37,6 +37,15 @@ class Evidence(Struct, frozen=True):
     since: int = 0  # the first moment of this run, in seconds since the epoch
 
 
+class Turns(Struct, frozen=True):
+    """What is known of texts that the pages of one origin show in turn; see `rules.shown_in_turn`."""
+
+    gone: tuple[tuple[int, int], ...] = ()  # a digest of a text, and the id of the page that lost it last
+    runs: tuple[tuple[int, int], ...] = ()  # of a run: changes where pages had changed, and of these, such
+    pages: tuple[int, ...] = ()  # ids of the pages to which such a text came since it is known
+    is_known: bool = False
+
+
 class Restless(Struct, frozen=True):
     """Changes in place on the pages of one origin, in the last runs."""
 
@@ -45,6 +54,7 @@ class Restless(Struct, frozen=True):
     last: int = 0
     # Of a run: `Evidence.reworded`, but for blocks, `known`, and `noisy`.
     edits: tuple[tuple[int, int, int], ...] = ()
+    turns: Turns = Turns()  # texts that are shown in turn
 
 
 class Build(Struct, frozen=True):
@@ -65,8 +75,10 @@ class NewBlock(Struct, frozen=True):
     """Listed pages of an origin that changed in the same way, so far as is known."""
 
     origin: str
-    new: str  # a digest of what is new, as in `rules.noise`
+    new: str  # digests of what is new and gone, as in `rules.noise`
     pages: int
+    change: str = ""  # of a single page: a `noise.LastChange`
+    page: int = 0  # its id
 
 
 class DatesSeen(Struct, frozen=True):
@@ -95,6 +107,8 @@ class Doubts(Struct, frozen=True):
     # Origins whose pages change again and again in the same places; the first and last doubtful date.
     restless: tuple[tuple[str, int, int], ...] = ()
     everywhere: tuple[str, ...] = ()  # of these, where most pages do
+    # Origin, digest of a change of a page that shows texts in turn, and whether it is the first one known.
+    turning: tuple[tuple[str, str, bool], ...] = ()
 
 
 class SitemapCounts(Struct, frozen=True):

@@ -18,7 +18,8 @@ from crawler.model.reasons import Source
 from crawler.model.reply import Headers
 from crawler.model.survey import LONG_AGO, Build, Evidence, NewBlock, Restless
 from crawler.parse.dates import http_date, read_stated
-from crawler.rules.noise import RUNS
+from crawler.rules import shown_in_turn
+from crawler.rules.noise import MOST_RUNS, RUNS
 
 FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
 """The day the first website was announced. Older dates come from clocks that were never set."""
@@ -45,7 +46,6 @@ OLDER_THAN_BUILD: Final = 129_600
 LEAST_CHANGES: Final = 6
 EDIT_VISITS: Final = 50
 ONE_EDIT: Final = 8  # changes, if not more than one of so many is known to be an edit
-MOST_RUNS: Final = 20  # in which changes in place are counted
 MOST_WINDOWS: Final = 20  # windows remembered for each origin
 
 BuildWindows: TypeAlias = Mapping[str, Sequence[tuple[int, int]]]
@@ -120,14 +120,17 @@ def blocks_at_once(evidence: Evidence, found: Iterable[NewBlock]) -> list[NewBlo
     return [block for block in found if block.pages >= least]
 
 
-def restless(before: Restless | None, evidence: Evidence, blocks: int = 0) -> Restless:
+def restless(
+    before: Restless | None, evidence: Evidence, blocks: int = 0, found: Iterable[NewBlock] = ()
+) -> Restless:
     """What is known of changes in place, with those of this run but for those of blocks."""
     before = before or Restless()
     now = (evidence.since, max(0, evidence.again - blocks), evidence.anew)
     # A run in which many pages changed at once dates none, and tells nothing of the others.
     edited = 0 if unusable_changes(evidence, blocks) else max(0, evidence.reworded - blocks)
     edits = (*before.edits, (edited, evidence.known, evidence.noisy))[-MOST_RUNS:]
-    known = Restless((*before.runs, now)[-MOST_RUNS:], edits=edits)
+    turns = shown_in_turn.after(before.turns, found)
+    known = Restless((*before.runs, now)[-MOST_RUNS:], edits=edits, turns=turns)
     if not is_restless(known):
         return known
     if before.last:

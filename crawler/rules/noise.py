@@ -6,8 +6,9 @@ The place is its position among the pieces, counted from the start or, behind wh
 page that did not change is not watched, so that honest sites store nothing. Of a piece that changes now and
 then it is remembered that it has: whether that is noise, all pages of the site tell (`lastmod.restless`).
 
-Before the pieces stands what became of the page in the last run, a `LastChange`, and a digest of the pieces
-that were new in it, by which pages are found on which the same block changed. Pure.
+Before the pieces stands what became of the page in the last run, a `LastChange`, and digests of the pieces
+that were new in it and of those that were gone, by which pages are found that changed in the same way
+(`lastmod.blocks_at_once`), or one after the other (`shown_in_turn`). Pure.
 """
 
 import re
@@ -24,6 +25,8 @@ from msgspec.structs import replace
 RUNS: Final = 3  # in a row
 WIDTH: Final = 5  # characters for a piece: four hex digits of its digest, and the changes in a row
 HEAD: Final = 8  # characters before the pieces
+TEXTS: Final = 1 << 14  # digests of what is new, and of what is gone: both are seven hex digits
+MOST_RUNS: Final = 20  # in which changes in place are counted
 QUIET_RUNS: Final = 10  # without a change, after which a page without noise is no longer watched
 SMALL_PART: Final = 4  # one piece of so many; more is the content of a page that is replaced now and then
 LONG_QUIET_RUNS: Final = 40  # the same, of a page with a piece that has changed in its place
@@ -147,10 +150,15 @@ def unchanged(watched: str | None) -> str | None:
 
 
 def _news(before: Sequence[Piece], now: Sequence[Piece]) -> str:
-    """A digest of the pieces that are new or gone, but for noise, wherever they stand."""
+    """Digests of the pieces that are new and of those that are gone, but for noise, wherever they stand."""
     then, after = (Counter(piece.digest for piece in some if not piece.is_noise) for some in (before, now))
-    found = sorted((after - then).elements()), sorted((then - after).elements())
-    return f"{crc32(repr(found).encode()):08x}"[1:]
+    new, gone = (crc32(repr(sorted(some.elements())).encode()) for some in (after - then, then - after))
+    return f"{new % TEXTS * TEXTS + gone % TEXTS:07x}"
+
+
+def new_and_gone(news: str) -> tuple[int, int]:
+    """Digests of what is new and of what is gone, of those seven digits."""
+    return divmod(int(news, 16), TEXTS)
 
 
 def _still(piece: Piece) -> Piece:

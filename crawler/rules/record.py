@@ -17,8 +17,7 @@ from crawler.model.outcome import Failed, Kept, Listed, Outcome, Unlisted, code
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.survey import LONG_AGO
 from crawler.parse.extract import BYTES, wording
-from crawler.rules.lastmod import MOST_RUNS
-from crawler.rules.noise import HEAD, LastChange, has_restless
+from crawler.rules.noise import HEAD, MOST_RUNS, LastChange, has_restless
 
 T = TypeVar("T")
 _NOTHING_KNOWN: Final = frozenset({"", LastChange.UNKNOWN, LastChange.FIRST})
@@ -281,6 +280,7 @@ class Distrust(Struct, frozen=True):
     # Its pages change again and again in the same places; what they were dated in that time is doubtful.
     restless: tuple[int, int] | None = None
     everywhere: bool = False  # most of them do
+    turning: Mapping[str, bool] = {}  # see `shown_in_turn.doubtful`
 
     def is_build(self, at: int) -> bool:
         """Whether the site was built at that time."""
@@ -358,7 +358,8 @@ class Datable(NamedTuple):
     def _changed(self, distrust: Distrust) -> int | None:
         """When the content was first seen, by earlier runs or this one."""
         head = (self.watched or "")[:HEAD]
-        change, is_doubtful = head[:1], head[1:] in distrust.blocks
+        change, turn = head[:1], distrust.turning.get(head[1:])
+        is_doubtful = head[1:] in distrust.blocks or turn is not None
         if distrust.restless is not None:
             is_doubtful |= change in {LastChange.AGAIN, LastChange.REPEATED}
             # Where most pages are restless, another one that changes so often probably is as well.
@@ -367,7 +368,10 @@ class Datable(NamedTuple):
         if self._is_same or (is_doubtful and self.published_content == self.dated_content):
             # Content that is unchanged, or has returned, keeps its date; so does that of a doubtful change.
             at = self.dated_lastmod
-            is_noise = change == LastChange.LEARNED and at not in {self.dated_header, self.dated_stated}
+            # A text in turn that returns has no date: that of its first turn was withdrawn.
+            is_false_turn = turn or (turn is not None and self._differs_from_published and self._is_same)
+            is_noise = change == LastChange.LEARNED or is_false_turn
+            is_noise = is_noise and at not in {self.dated_header, self.dated_stated}
             is_false = at is None or distrust.is_build(at) or distrust.withdraws(self)
             return None if is_noise or is_false else at
         if self.settled is None or not self._differs_from_published or distrust.changes:

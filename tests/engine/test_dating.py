@@ -235,6 +235,21 @@ async def test_where_all_pages_are_restless_the_next_one_is_too() -> None:
             assert found == ({late: 38} if night > 36 else {}), night
 
 
+async def test_texts_that_few_pages_show_in_turn_are_no_edits() -> None:
+    """On two of forty pages, each in another order: too seldom to be known by what comes again."""
+    site, pages, dates = ManyRuns(), [Url(f"{SITE}/{number}") for number in range(40)], Dates()
+    for night in range(90):
+        shown = {url: f"{url}|some|text|and more|end" for url in pages}
+        for number in range(2):
+            turn = (night + 4 * number) // 8 * (number + 1)
+            added = "|added" * (number == 1 and night > 80)
+            shown[pages[number]] = f"{pages[number]}|some|text{added}|buy {turn % 5}|end"
+        dates = await site.run(shown, pages=pages)
+        if night > 60:
+            found = {url: day for url, day in dates.items() if day is not None}
+            assert found == ({pages[1]: 82} if night > 80 else {}), night
+
+
 async def test_places_of_one_page_or_of_large_parts_are_content() -> None:
     small, large = ManyRuns(), ManyRuns()
     for night in range(30):
@@ -261,9 +276,9 @@ def test_an_origin_is_restless_if_most_changes_come_again(again: int, anew: int,
         )
     assert before
     assert (before.first, before.last) == ((1, 2) if restless else (0, 0))
-    for run in range(lastmod.MOST_RUNS):
+    for run in range(noise.MOST_RUNS):
         before = lastmod.restless(before, Evidence(SITE, 0, 0, 0, 0, since=run + 10))
-    assert (len(before.runs), before.last) == (lastmod.MOST_RUNS, 0), "it is forgotten"
+    assert (len(before.runs), before.last) == (noise.MOST_RUNS, 0), "it is forgotten"
 
 
 def evidence(since: int, again: int) -> Evidence:

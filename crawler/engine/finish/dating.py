@@ -12,7 +12,7 @@ from crawler.model.note import BUILDS, DATE_NOTES, RESTLESS, STATED_SINCE, UNREL
 from crawler.model.reasons import Source
 from crawler.model.survey import Build, DatesSeen, Doubts, Evidence, NewBlock, Restless
 from crawler.ports import History, reads
-from crawler.rules import lastmod
+from crawler.rules import lastmod, shown_in_turn
 
 log = logging.getLogger("crawler.engine.finish.dating")
 
@@ -58,7 +58,7 @@ class _SiteDates:
     ) -> None:
         self._found = found
         self._origins = {it.origin: it for it in found.origins}
-        self._blocks = _blocks(found)
+        self._blocks = {it.origin: lastmod.blocks_at_once(it, self._of(it.origin)) for it in found.origins}
         self._shared = {origin: sum(block.pages for block in some) for origin, some in self._blocks.items()}
         self.changing = _whys(
             (it.origin, lastmod.unusable_changes(it, self._shared[it.origin], is_read_anew=is_read_anew))
@@ -80,8 +80,16 @@ class _SiteDates:
             [build for build in found.headers if build.origin in by_build or self._is_at_once(build)],
         )
         self.restless = {
-            it.origin: lastmod.restless(restless_before.get(it.origin), it, self._shared[it.origin])
+            it.origin: lastmod.restless(
+                restless_before.get(it.origin), it, self._shared[it.origin], self._of(it.origin)
+            )
             for it in found.origins
+        }
+        self._turning = {
+            origin: shown_in_turn.doubtful(
+                known.turns, restless_before.get(origin, Restless()).turns, self._of(origin)
+            )
+            for origin, known in self.restless.items()
         }
         self.stated_since = _stated_since(stated_before, found.origins, self.changing)
 
@@ -89,6 +97,10 @@ class _SiteDates:
         """Whether the headers of a build are distrusted, though the origin's others are not."""
         is_change = build.origin in self.changing and lastmod.is_of_change(build, self._origins[build.origin])
         return is_change or lastmod.is_built_lately(build)
+
+    def _of(self, origin: str) -> list[NewBlock]:
+        """What changed on the pages of an origin."""
+        return [one for one in self._found.blocks if one.origin == origin]
 
     def notes(self, sources: Sequence[Source]) -> Iterator[str]:
         """What a user should know of the dates, for the `sources` that are used."""
@@ -129,20 +141,13 @@ class _SiteDates:
                 it.origin for it in origins if lastmod.is_everywhere(self.restless[it.origin], it)
             ),
             blocks=tuple((block.origin, block.new) for some in self._blocks.values() for block in some),
+            turning=tuple((origin, *one) for origin, some in self._turning.items() for one in some.items()),
         )
 
 
 def _whys(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:
     """By origin: the reason, where there is one."""
     return {origin: why for origin, why in found if why}
-
-
-def _blocks(found: DatesSeen) -> Mapping[str, Sequence[NewBlock]]:
-    """By origin: the blocks that changed on many pages at once."""
-    return {
-        it.origin: lastmod.blocks_at_once(it, (one for one in found.blocks if one.origin == it.origin))
-        for it in found.origins
-    }
 
 
 def _stated_since(
