@@ -32,7 +32,8 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.BUILDS, f'{{"{A}":[[100,200],[900,950]]}}', {A: [(100, 200), (900, 950)]}),
     (
         note.RESTLESS,
-        f'{{"{A}":{{"runs":[[100,12,3]],"first":100,"last":100,"edits":[[4,40,1]]}}}}',
+        f'{{"{A}":{{"runs":[[100,12,3]],"first":100,"last":100,"edits":[[4,40,1]],'
+        f'"turns":{{"gone":[],"runs":[],"pages":[],"is_known":false}}}}}}',
         {A: Restless(((100, 12, 3),), 100, 100, ((4, 40, 1),))},
     ),
     (note.EXTERNAL, "null", None),
