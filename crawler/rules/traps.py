@@ -27,8 +27,8 @@ DRY_SAMPLES: Final = 2  # samples in a row without anything new, after which a p
 # many pages: of a museum in which each twelfth object is described, the others are true pages, too.
 PATIENCE: Final = 8
 MOST_DRY: Final = 200
-# Of a run; what is asked at its end comes in addition: a hundred, and one for each content.
-REQUESTS: Final = 900
+# Of a run; questions and pages read again come in addition: two hundred, and one for each content.
+REQUESTS: Final = 800
 REQUESTS_PER_CONTENT: Final = 9
 OVER_BUDGET: Final = f"more than {REQUESTS_PER_CONTENT} requests for each distinct content"
 POOR_REQUESTS: Final = 200  # of a run at least, and in addition, from which on its site may be poor
