@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4086,
     "frontier": 9038,
     "sitemap": 5027,
-    "engine": 3774,
+    "engine": 3776,
     "workers": 1428,
     "app": 6265,
     "cli": 5967,

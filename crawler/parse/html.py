@@ -90,7 +90,7 @@ class PageSource(Struct, frozen=True):
 
     `charset`: of Content-Type. `ignored`: CSS selector of elements that are no content. `known`: the
     fingerprint of the last run; empty if there is none. `part`: of the URL, which its page may repeat.
-    `most_blocks`: of a page whose blocks are wanted with what repeats the URL, too.
+    `most_blocks`: up to which they are also wanted with what repeats the URL.
     """
 
     body: bytes

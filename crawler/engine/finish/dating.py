@@ -6,6 +6,7 @@ only if this run is published: a refused or abandoned run changes no dates.
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from crawler.model.note import BUILDS, DATE_NOTES, RESTLESS, STATED_SINCE, UNRELIABLE
@@ -58,7 +59,12 @@ class _SiteDates:
     ) -> None:
         self._found = found
         self._origins = {it.origin: it for it in found.origins}
-        self._blocks = {it.origin: lastmod.blocks_at_once(it, self._of(it.origin)) for it in found.origins}
+        self._changes = defaultdict[str, list[NewBlock]](list)
+        for one in found.blocks:
+            self._changes[one.origin].append(one)
+        self._blocks = {
+            it.origin: lastmod.blocks_at_once(it, self._changes[it.origin]) for it in found.origins
+        }
         self._shared = {origin: sum(block.pages for block in some) for origin, some in self._blocks.items()}
         self.changing = _whys(
             (it.origin, lastmod.unusable_changes(it, self._shared[it.origin], is_read_anew=is_read_anew))
@@ -81,13 +87,13 @@ class _SiteDates:
         )
         self.restless = {
             it.origin: lastmod.restless(
-                restless_before.get(it.origin), it, self._shared[it.origin], self._of(it.origin)
+                restless_before.get(it.origin), it, self._shared[it.origin], self._changes[it.origin]
             )
             for it in found.origins
         }
         self._turning = {
             origin: shown_in_turn.doubtful(
-                known.turns, restless_before.get(origin, Restless()).turns, self._of(origin)
+                known.turns, restless_before.get(origin, Restless()).turns, self._changes[origin]
             )
             for origin, known in self.restless.items()
         }
@@ -97,10 +103,6 @@ class _SiteDates:
         """Whether the headers of a build are distrusted, though the origin's others are not."""
         is_change = build.origin in self.changing and lastmod.is_of_change(build, self._origins[build.origin])
         return is_change or lastmod.is_built_lately(build)
-
-    def _of(self, origin: str) -> list[NewBlock]:
-        """What changed on the pages of an origin."""
-        return [one for one in self._found.blocks if one.origin == origin]
 
     def notes(self, sources: Sequence[Source]) -> Iterator[str]:
         """What a user should know of the dates, for the `sources` that are used."""
