@@ -36,15 +36,15 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4366,
-    "model": 2062,
+    "model": 2063,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1077,
     "rules": 4962,
-    "report": 4168,
+    "report": 4229,
     "fetch": 4086,
-    "frontier": 9038,
+    "frontier": 9070,
     "sitemap": 5027,
     "engine": 3776,
     "workers": 1428,

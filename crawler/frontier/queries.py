@@ -30,7 +30,6 @@ from crawler.model.rows import (
     PageRow,
     PublicationRow,
     RunRow,
-    Tallies,
     UrlRecord,
 )
 from crawler.model.run import Run
@@ -51,7 +50,7 @@ _STATES: Final = {
     SETTLED: "settled",
 }
 
-PAGE_FACTS: Final = 6  # from the title on
+PAGE_FACTS: Final = 7  # from the title on
 _TARGET: Final = "SELECT j.value FROM (SELECT 1) AS one @each(u.links) WHERE @place = 1"
 REDIRECT: Final = f"CASE WHEN u.outcome = 'moved' THEN ({_TARGET}) END"
 STATUS: Final = "CASE WHEN u.attempts > 0 THEN u.status END"
@@ -74,7 +73,7 @@ PAGES: Final = f"""
 SELECT u.id, u.url, u.run, CASE WHEN u.state = {SETTLED} THEN u.outcome ELSE '' END, u.detail,
        {STATUS}, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, {SHOWN},
        s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.barred, u.rendering,
-       {REDIRECT}, {of("x", ExternalRow._fields)}
+       u.digest, {REDIRECT}, {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 """
 
@@ -95,25 +94,6 @@ SELECT outcome, CASE WHEN {IN_SITEMAP} THEN coalesce(obstacle, '') END, url >= :
     AND url < :below, count(*)
 FROM known WHERE run = :run AND state = {SETTLED} GROUP BY 1, 2, 3
 """
-
-_DATES: Final = f"""
-SELECT count(*) - count(lastmod),
-    count(*) FILTER (WHERE lastmod IS NULL AND (was IS NULL OR was_lastmod IS NOT NULL)),
-    count(lastmod), CASE WHEN min(lastmod) = max(lastmod) THEN min(lastmod) END
-FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}'
-"""
-_REPEATED: Final = f"""
-SELECT count(*), CAST(coalesce(sum(pages), 0) AS bigint) FROM (
-    SELECT count(*) AS pages FROM known
-    WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}'
-        AND TEXT <> '' GROUP BY TEXT, host HAVING count(*) > 1
-) AS repeated
-"""
-_SAME_CONTENT: Final = _REPEATED.replace("TEXT", SHOWN)
-# Where all pages with a title have one content, that is what is counted.
-_SAME_TITLE: Final = _REPEATED.replace("TEXT", "title").replace(
-    "> 1", f"> 1 AND (min({SHOWN}) <> max({SHOWN}) OR count(nullif({SHOWN}, '')) < count(*))"
-)
 
 _ANSWERED: Final = f"""
 SELECT url FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}' AND status IS NOT NULL
@@ -302,14 +282,6 @@ def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prio
     is_missing = isinstance(ended, Unlisted) and ended.why is Why.SOFT_404
     is_rendered = known.rendering is not None and known.rendering.inputs is not None
     return None if is_missing and not is_rendered else Prior(ended, known)
-
-
-def tallies(db: Database) -> Tallies:
-    """See `ports.reads.ListedTallies`."""
-    undated, newly, dated, date = db.one(_DATES, {"run": db.run})
-    contents, same_content = db.one(_SAME_CONTENT, {"run": db.run})
-    titles, same_title = db.one(_SAME_TITLE, {"run": db.run})
-    return Tallies(undated, newly, contents, same_content, titles, same_title, dated, date)
 
 
 def host_rows(db: Database) -> Sequence[HostRow]:

@@ -23,6 +23,7 @@ from crawler.frontier import (
     runs,
     scripted,
     seeds,
+    tallies,
     targets,
     waits,
 )
@@ -45,7 +46,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.Waits: waits.waits,
     reads.RunBalance: queries.balance,
     reads.SiteSurvey: queries.survey,
-    reads.ListedTallies: queries.tallies,
+    reads.ListedTallies: tallies.tallies,
     reads.WhatIsKnown: revisits.knowledge,
     reads.Sitemaps: seeds.sitemaps,
     reads.BusiestHosts: queries.host_rows,

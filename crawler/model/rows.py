@@ -42,6 +42,7 @@ class PageRow(NamedTuple):
     took: int | None = None  # milliseconds, from the request to the last byte
     barred: str | None = None  # crawlers of other search engines that are not to index it
     rendering: str | None = None  # as stored: `model.rendering.read`
+    digest: str | None = None  # of the bytes of an HTML page
     external: ExternalRow | None = None  # the last answer of its host, if it is on another site
     redirect: int = 0  # the id of its target; 0: it does not redirect
 

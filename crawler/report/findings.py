@@ -23,7 +23,7 @@ from crawler.model.trap import SAYS
 from crawler.parse.url import origin
 from crawler.report.catalogue import GROUPED, NEEDS_COMPLETE, Code
 from crawler.report.formatting import counted, iso
-from crawler.report.groups import Groups, SameDate
+from crawler.report.groups import SameDate, Texts
 from crawler.report.inbound_links import InboundLinks
 from crawler.report.report import Finding, Item, Known
 from crawler.report.url_kind import (
@@ -70,9 +70,8 @@ class Findings:
         self.run, self.complete, self._check = run, complete, check
         self._kinds, self._before, self._wanted = bytearray(1024), bytearray(1024), bytearray(1024)
         self._redirects, self._targets = array("I"), array("I")
-        self.texts, self.titles, self._date = Groups(), Groups(), SameDate()
-        self._both = Groups()  # of pages with the same content and the same title
-        self._with_one_content = 0  # pages of such groups that are no others of their title
+        self._same, self._date = Texts(), SameDate()
+        self._titled = 0  # pages of groups with one title that were found
         self.inbound = InboundLinks(bytearray(), bytearray())
         self.faults: dict[int, list[tuple[Code, str]]] = {}  # of language versions and images, by page
         self.files: Sequence[Finding] = ()  # about images, scripts and style sheets that do not answer
@@ -83,7 +82,7 @@ class Findings:
         return cls(known.run.number, complete=known.run.complete, check=known.check)
 
     def add_page(self, page: PageRow) -> None:
-        """The first pass: every page, in any order."""
+        """The first pass: every page, by URL."""
         if page.run != self.run:
             return
         if page.id >= len(self._kinds):
@@ -98,11 +97,7 @@ class Findings:
         self._wanted[page.id] = kind in LINKED or _is_named(page)
         if self.complete and page.outcome == "listed":
             self._date.add(page.lastmod)
-            if page.content:
-                self.texts.add(origin(page.url), page.content)
-            if page.title:
-                self.titles.add(origin(page.url), page.title)
-                self._both.add(origin(page.url), page.title, page.content or "")
+            self._same.add(*_texts(page))
 
     def _kind_of(self, page: PageRow) -> UrlKind:
         if self._check and page.outcome == OFF_SITE and _is_broken(page.external and page.external.code):
@@ -111,8 +106,7 @@ class Findings:
 
     def close(self) -> None:
         """End the first pass."""
-        for groups in (self.texts, self.titles, self._both):
-            groups.close()
+        self._same.close()
         redirects = zip(self._redirects, self._targets, strict=True)
         self.inbound = InboundLinks(self._kinds, self._wanted, redirects)
         # A link to a redirect that ends in a failure is a link to a failure.
@@ -162,8 +156,7 @@ class Findings:
     def pages_in(self, code: Code) -> int:
         """Number of pages that link to the URLs with this finding, or are in its groups; else 0."""
         if code in GROUPED:
-            of_titles = self.titles.pages - self._with_one_content
-            return self.texts.pages if code is Code.DUPLICATE_CONTENT else of_titles
+            return self._same.texts.pages if code is Code.DUPLICATE_CONTENT else self._titled
         return sum(self.inbound.linking[kind] for kind, other in BY_KIND.items() if other is code)
 
     def worst_pages(self, code: Code) -> Sequence[tuple[int, int]]:
@@ -264,30 +257,18 @@ class Findings:
             yield PageFinding(Code.SITEMAP_STALE, page, _sentence(page), named_by=seed.name)
 
     def _grouped(self, page: PageRow) -> Iterator[PageFinding]:
-        """Pages that share their content or title with other listed pages.
-
-        Where all pages with a title have one content, that is the finding.
-        """
-        title, content = page.title or "", page.content or ""
-        if not (title or content):
-            return
-        site = origin(page.url)
-        for code, groups, text in (
-            (Code.DUPLICATE_CONTENT, self.texts, content),
-            (Code.DUPLICATE_TITLE, self.titles, title),
+        """Pages that share their content or title with other listed pages."""
+        same = self._same
+        content, title = same.of(*_texts(page))
+        for code, groups, group in (
+            (Code.DUPLICATE_CONTENT, same.texts, content),
+            (Code.DUPLICATE_TITLE, same.titles, title),
         ):
-            if text and (group := groups.group(site, text)):
+            if group:
                 number, size = group
-                is_title = code is Code.DUPLICATE_TITLE
-                if (
-                    is_title
-                    and content
-                    and (both := self._both.group(site, title, content))
-                    and both[1] == size
-                ):
-                    self._with_one_content += 1
-                    continue
-                yield PageFinding(code, page, title, group=number, size=size, first=groups.is_first(number))
+                first = groups.is_first(number)
+                self._titled += size if first and code is Code.DUPLICATE_TITLE else 0
+                yield PageFinding(code, page, page.title or "", group=number, size=size, first=first)
 
     def _rendered(self, page: PageRow) -> Iterator[PageFinding]:
         """Pages whose scripts make their content."""
@@ -375,6 +356,11 @@ def _vanished_detail(page: VanishedPage) -> str:
         return "still answers, and may be indexed"
     words = says(page.outcome) if page.outcome else "still answers"
     return f"{words}: {page.target}" if page.target else words
+
+
+def _texts(page: PageRow) -> tuple[str, str, str, str]:
+    """What `Texts` has of a listed page."""
+    return origin(page.url), page.title or "", page.content or "", page.digest or ""
 
 
 def _is_named(page: PageRow) -> bool:

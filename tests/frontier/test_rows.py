@@ -209,3 +209,33 @@ async def test_texts_that_differ_in_their_address_are_two(backend: str, path: st
     assert {by_path[use].outcome for use in uses} == {"listed"}
     assert told == counted(whole.findings)
     assert ("duplicate-content", 1, 0, 0, 2) in told
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+async def test_pages_with_the_same_bytes_are_one_group(backend: str, path: str, tmp_path: Path) -> None:
+    """Though only some are fingerprinted: those without a date, with a query, and one of eight."""
+    path, site = new_state() if backend == "postgres" else path, Site()
+    dated = "Sat, 01 Mar 2025 10:00:00 GMT"
+    twins, namesakes = (
+        [f"/twins/{number}" for number in range(3)],
+        [f"/named/{number}" for number in range(9)],
+    )
+    site.page("/", links=[*twins, *namesakes, "/alone", "/twins/3?a=1"], title="Twins")
+    for path_of in (*twins, "/twins/3?a=1"):
+        site.page(path_of, title="Twin", text="One text for all.", lastmod=dated)
+    for number, path_of in enumerate(namesakes):
+        site.page(path_of, title="Name", text=f"The text of {number // 3}.", lastmod=dated)
+    site.page("/alone", title="Twin", text="Another text.", lastmod=dated)
+    origin = await crawled(site, path, tmp_path / "out")
+    settings = Settings(scope=Scope(start=(origin + "/",)), state=State(state=path))
+    frontier = open_frontier(settings, None, read_only=True)
+    try:
+        known = await reports.read_known(frontier, settings)
+        whole = await reports.build_report(frontier, known)
+        told = counted(await reports.count_findings(frontier, known))
+        texts = {page.content[:1] for page in await pages(frontier) if page.content}
+    finally:
+        await frontier.close()
+    assert len(texts) > 1, "fingerprints, and digests of bytes"
+    assert told == counted(whole.findings)
+    assert {one[:2] + one[4:] for one in told} >= {("duplicate-content", 4, 13), ("duplicate-title", 2, 14)}

@@ -17,7 +17,6 @@ from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import NEEDS_COMPLETE, Code, Severity
 from crawler.report.findings import Findings
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text
-from crawler.report.groups import Groups
 from crawler.report.report import Finding, SiteReport
 from crawler.report.url_kind import UrlKind, kind_of
 from tests.report.made import AWAY, INPUT, NIGHT, OLD_SITEMAP, SITE, START, MadeState, planted
@@ -329,18 +328,6 @@ def test_pages_of_different_hosts_are_no_duplicates() -> None:
     state.page("/a", title="t", content="c", seed=START)
     state.page("https://www.shop.example/a", title="t", content="c", seed=START)
     assert state.report().findings == []
-
-
-@given(st.lists(st.sampled_from("abcdef"), max_size=40))
-def test_groups_agree_with_counting(words: list[str]) -> None:
-    groups = Groups()
-    for word in words:
-        groups.add("site", word)
-    groups.close()
-    for word in "abcdef":
-        known = groups.group("site", word)
-        assert (known[1] if known else min(1, words.count(word))) == words.count(word)
-    assert groups.pages == sum(words.count(word) > 1 for word in words)
 
 
 @given(st.randoms(use_true_random=False))

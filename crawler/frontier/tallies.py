@@ -1,0 +1,59 @@
+"""Counts over the listed pages: those without a date, and groups of pages with one text or title.
+
+The groups are those of `report.groups.Texts`, counted by the database.
+"""
+
+from typing import Final
+
+from crawler.frontier.database import Database
+from crawler.frontier.queries import SHOWN
+from crawler.model.rows import Tallies
+from crawler.rules.record import LISTED, SETTLED
+
+_OF_LISTED: Final = f"FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}'"
+_DATES: Final = f"""
+SELECT count(*) - count(lastmod),
+    count(*) FILTER (WHERE lastmod IS NULL AND (was IS NULL OR was_lastmod IS NOT NULL)),
+    count(lastmod), CASE WHEN min(lastmod) = max(lastmod) THEN min(lastmod) END {_OF_LISTED}
+"""
+_ANY_TWICE: Final = f"SELECT 1 {_OF_LISTED} AND SAME <> '' GROUP BY SAME HAVING count(*) > 1"
+_ANY_SAME_BYTES: Final = f"{_ANY_TWICE.replace('SAME', 'digest')} AND count(content) > 0 LIMIT 1"
+_ANY_SAME_TITLE: Final = f"{_ANY_TWICE.replace('SAME', 'title')} LIMIT 1"
+_SHOWN: Final = f"SELECT host, title, {SHOWN} AS content {_OF_LISTED}"
+# Pages with the same bytes have one text, though only some are fingerprinted.
+_READ_OF: Final = f"""
+LEFT JOIN (
+    SELECT host AS site, digest AS body, min({SHOWN}) FILTER (WHERE content IS NOT NULL) AS read {_OF_LISTED}
+    GROUP BY host, digest HAVING count(*) > 1 AND count(content) > 0
+) AS same ON site = host AND body = digest
+WHERE
+"""
+_READ: Final = f"SELECT host, title, coalesce(read, {SHOWN}) AS content {_OF_LISTED}".replace(
+    "WHERE", _READ_OF
+)
+_REPEATED: Final = """
+SELECT count(*), CAST(coalesce(sum(pages), 0) AS bigint) FROM (
+    SELECT count(*) AS pages FROM (TEXTS) AS texts
+    WHERE SAME <> '' GROUP BY SAME, host HAVING count(*) > 1
+) AS repeated
+"""
+# Where all pages with a title have one content, that is what is counted.
+_APART: Final = "> 1 AND (min(content) <> max(content) OR count(nullif(content, '')) < count(*))"
+_SAME_CONTENT, _SAME_TITLE = (
+    {any_same: repeated.replace("TEXTS", texts) for any_same, texts in ((False, _SHOWN), (True, _READ))}
+    for repeated in (
+        _REPEATED.replace("SAME", "content"),
+        _REPEATED.replace("SAME", "title").replace("> 1", _APART),
+    )
+)
+
+
+def tallies(db: Database) -> Tallies:
+    """See `ports.reads.ListedTallies`."""
+    undated, newly, dated, date = db.one(_DATES, {"run": db.run})
+    is_read = bool(db.all(_ANY_SAME_BYTES, {"run": db.run}))
+    contents, same_content = db.one(_SAME_CONTENT[is_read], {"run": db.run})
+    titles = same_title = 0
+    if db.all(_ANY_SAME_TITLE, {"run": db.run}):
+        titles, same_title = db.one(_SAME_TITLE[is_read], {"run": db.run})
+    return Tallies(undated, newly, contents, same_content, titles, same_title, dated, date)
