@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 4962,
     "report": 4229,
     "fetch": 4086,
-    "frontier": 9070,
+    "frontier": 9103,
     "sitemap": 5027,
     "engine": 3776,
     "workers": 1428,

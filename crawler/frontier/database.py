@@ -43,6 +43,8 @@ class Database(ABC):
     dialect: ClassVar[Dialect]
     is_shared: ClassVar[bool]
     """Whether other members may write to the same state."""
+    ids_ahead: ClassVar[int] = 0
+    """For so many new URLs at most, ids are asked for before they are inserted, which saves a round trip."""
     life: ClassVar[float]
     """Seconds without a heartbeat after which a member is taken for dead."""
 

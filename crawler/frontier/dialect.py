@@ -61,9 +61,9 @@ class Dialect(ABC):
 
     # -- marks with arguments
 
-    def found(self) -> str:
-        """A group of `FoundRow`, as a table `r`."""
-        return self.rows(*found_columns(self))
+    def found(self, *more: str) -> str:
+        """A group of `FoundRow`, and `more` columns, as a table `r`."""
+        return self.rows(*found_columns(self), *more)
 
     @abstractmethod
     def rows(self, *columns: str) -> str:

@@ -9,12 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from msgspec import Struct
-
-from crawler.frontier.database import CHUNK, Database
+from crawler.frontier.database import Database
 from crawler.frontier.dialect import found_columns, found_rows
 from crawler.frontier.hosts import HostTable
-from crawler.frontier.links import Added, deduplicated, may_change_row
+from crawler.frontier.links import Added, FoundBefore, Older, deduplicated, may_change_row
 from crawler.frontier.patterns import PatternTable
 from crawler.frontier.rows import FoundRow, of
 from crawler.frontier.schema import VERSION_OF
@@ -41,6 +39,15 @@ SELECT next_id, @columns_of_url, :run, host, depth, hops, via, CAST(:seed AS big
 FROM (SELECT *, @next_id AS next_id FROM @found) AS r WHERE true ORDER BY @insertion_order
 ON CONFLICT (@key) DO NOTHING RETURNING id, url
 """
+
+IDS: Final = "SELECT @next_id FROM @rows(id)"
+# The same with ids that were asked for: an error if another member was faster.
+ADD_AS: Final = """
+INSERT INTO url (id, @columns_of_url, run, host, depth, hops, via, seed, trap, sample, found, nofollow)
+SELECT id, @columns_of_url, :run, host, depth, hops, via, CAST(:seed AS bigint), trap, sample, :round,
+    NOT_FOLLOWED
+FROM @found(id) WHERE true ORDER BY @insertion_order
+""".replace("NOT_FOLLOWED", _NOT_FOLLOWED)
 
 OPEN: Final = """
 INSERT INTO visit (id, host, depth, trap, sample, state)
@@ -136,12 +143,6 @@ FROM @found WHERE url.@key = r.@key AND url.id @any(ids)
 """,
 )
 
-LIST_FILTERED: Final = f"""
-SELECT u.url, u.depth, v.url, u.hops FROM known AS u LEFT JOIN url AS v ON v.id = u.via
-WHERE u.url > :after AND u.run = :run AND u.state = {SETTLED} AND u.host IS NULL
-AND u.outcome IN ('unlisted:offsite', 'unlisted:excluded', 'unlisted:trap') ORDER BY u.url LIMIT :limit
-"""
-
 # Paths to known URLs, and to their redirect targets, by fewer redirects: the URLs and how many redirects lead
 # to them now. A path is (key, redirects, redirects that were recorded when the URL was fetched). The steps
 # are queries on their own, and not joins: the planner does not know how few the paths are, and would read all
@@ -185,20 +186,6 @@ WHERE id = :member
 """
 
 
-class _Older(Struct, frozen=True):
-    """The row of a URL that an earlier run found last."""
-
-    id: int
-    run: int
-
-
-class FoundBefore(Struct, frozen=True):
-    """FoundBefore URLs."""
-
-    numbers: Mapping[Url, int]  # those of this run: their record numbers, as in `Added`
-    older: Mapping[str, _Older]
-
-
 class Discovery:
     """Adds URLs."""
 
@@ -215,13 +202,13 @@ class Discovery:
         self._db.by_index()
         if seed is None:
             visits = list(visits)
-            added = self.add_found(visits, {}, self.ask_known(visit.url for visit in visits)())
+            added = self.add_found(visits, {}, self.ask_known((visit.url for visit in visits), new=True)())
             self.count(added.stored)
             return added.new
         number = self._seeds.id(seed)
         rows = [self._row(visit, {}) for visit in deduplicated(visits)]
-        older = self.ask_known(Url(row.url) for row in rows)().older
-        added = self._insert(rows, older, number)
+        known = self.ask_known((Url(row.url) for row in rows), new=True)()
+        added = self._insert(rows, known, number)
         self.count(added.stored)
         new = added.new + self._seeds.requeue(rows, seed, number)
         self._lower_hops([(row.url, 0, 0) for row in rows])
@@ -245,7 +232,7 @@ class Discovery:
         """
         maybe, before = deduplicated(visits), known.numbers
         rows = [self._row(visit, pages) for visit in maybe if may_change_row(visit, before.get(visit.url, 0))]
-        new, stored, numbers = self._insert(rows, known.older, None)
+        new, stored, numbers = self._insert(rows, known, None)
         return Added(new, stored, {**before, **numbers})
 
     def requeue(self, visits: Iterable[Visit]) -> int:
@@ -298,7 +285,7 @@ class Discovery:
             place.sample if place else None,
         )
 
-    def _insert(self, rows: Sequence[FoundRow], older: Mapping[str, _Older], seed: int | None) -> Added:
+    def _insert(self, rows: Sequence[FoundRow], known: FoundBefore, seed: int | None) -> Added:
         """Insert the rows of URLs, those to be fetched last, and record what the others add to known URLs.
 
         `seed`: its number.
@@ -306,8 +293,9 @@ class Discovery:
         if not rows:
             return Added(0, 0, {})
         rows = sorted(rows, key=lambda row: row.state == QUEUED)
-        unknown = [row for row in rows if row.url not in older]
-        added = self._ask_added(unknown, seed) if unknown else list
+        older, here = known.older, known.numbers
+        unknown = [row for row in rows if row.url not in older and row.url not in here]
+        added = self._ask_added(unknown, seed, known.ids) if unknown else list
         ids = self._renew([(older[row.url], row) for row in rows if row.url in older], seed)
         ids |= {url: number for number, url in added()}
         self._open([(ids[row.url], row) for row in rows if row.url in ids])
@@ -323,12 +311,18 @@ class Discovery:
             new += self._change(UPGRADE, rows)
         return Added(new, stored, self.ask_known(Url(row.url) for row in rows)().numbers)
 
-    def _ask_added(self, rows: Sequence[FoundRow], seed: int | None) -> Callable[[], list[Any]]:
+    def _ask_added(
+        self, rows: Sequence[FoundRow], seed: int | None, ids: Sequence[int]
+    ) -> Callable[[], list[Any]]:
         """Insert rows of URLs that no run has found, unless another member was faster: their ids and URLs."""
         dialect, given = self._db.dialect, self._of_run() | {"seed": seed}
+        if len(ids) >= len(rows):
+            numbered = [(*row, number) for row, number in zip(found_rows(dialect, rows), ids, strict=False)]
+            self._db.do_rows(ADD_AS, (*found_columns(dialect), "id"), numbered, **given)
+            return lambda: [(number, row.url) for row, number in zip(rows, ids, strict=False)]
         return self._db.ask_rows(ADD, found_columns(dialect), found_rows(dialect, rows), **given)
 
-    def _renew(self, known: Sequence[tuple[_Older, FoundRow]], seed: int | None) -> dict[str, int]:
+    def _renew(self, known: Sequence[tuple[Older, FoundRow]], seed: int | None) -> dict[str, int]:
         """Make the rows of URLs that an earlier run found those of this run; their ids."""
         if not known:
             return {}
@@ -412,11 +406,12 @@ class Discovery:
     def _of_run(self) -> dict[str, int]:
         return {"run": self._db.run, "round": self._patterns.round}
 
-    def ask_known(self, urls: Iterable[Url]) -> Callable[[], FoundBefore]:
-        """Ask which of these URLs are known."""
+    def ask_known(self, urls: Iterable[Url], *, new: bool = False) -> Callable[[], FoundBefore]:
+        """Ask which of these URLs are known. `new`: the others are to be inserted."""
         given, this = list(dict.fromkeys(urls)), self._db.run
         if not given:
             return lambda: FoundBefore({}, {})
+        ids = self._ask_ids(len(given)) if new else tuple
         asked = self._db.ask(KNOWN, {"keys": self._db.dialect.keys(given)}, packed=True)
 
         def known() -> FoundBefore:
@@ -425,12 +420,18 @@ class Discovery:
                 url: -number if may_change else number for url, number, run, may_change in rows if run == this
             }
             if len(numbers) == len(rows):
-                return FoundBefore(numbers, {})
-            return FoundBefore(
-                numbers, {url: _Older(number, run) for url, number, run, _ in rows if run != this}
-            )
+                return FoundBefore(numbers, {}, ids())
+            older = {url: Older(number, run) for url, number, run, _ in rows if run != this}
+            return FoundBefore(numbers, older, ids())
 
         return known
+
+    def _ask_ids(self, count: int) -> Callable[[], Sequence[int]]:
+        """Ask for ids of so many URLs. Not when it is tried again: another member may insert them, too."""
+        if count > self._db.ids_ahead or self._db.is_retry:
+            return tuple
+        asked = self._db.ask_rows(IDS, ("id",), [(0,)] * count)
+        return lambda: [number for (number,) in asked()]
 
     def _id(self, url: Url) -> int | None:
         row = self._db.one_or_none(
@@ -442,9 +443,3 @@ class Discovery:
 def _may_change(row: FoundRow) -> bool:
     """Whether a further link may change a new row, as in `KNOWN`."""
     return row.via is None or row.hops > 0 or row.outcome == NOFOLLOW
-
-
-def list_filtered(db: Database, after: str) -> Sequence[Visit]:
-    """See `ports.reads.Filtered`."""
-    rows = db.all(LIST_FILTERED, {"run": db.run, "after": after, "limit": CHUNK})
-    return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from crawler.model.outcome import Moved
@@ -18,6 +19,21 @@ class Added(NamedTuple):
     new: int  # visits: without those that are filtered or held
     stored: int  # rows
     numbers: Mapping[Url, int]  # of all of them; negative: not `KnownUrl.settled`
+
+
+class Older(Struct, frozen=True):
+    """The row of a URL that an earlier run found last."""
+
+    id: int
+    run: int
+
+
+class FoundBefore(Struct, frozen=True):
+    """URLs that are known."""
+
+    numbers: Mapping[Url, int]  # those of this run: their record numbers, as in `Added`
+    older: Mapping[str, Older]
+    ids: Sequence[int] = ()  # for the others, unless they are chosen when these are inserted
 
 
 def deduplicated(found: Iterable[Visit]) -> list[Visit]:

@@ -11,7 +11,6 @@ from typing import Any, Final
 from crawler.frontier import (
     anchors,
     dates,
-    discovery,
     duplicates,
     externals,
     features,
@@ -57,7 +56,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.FirstStart: runs.first_start,
     reads.LastAnswered: queries.last_answered,
     reads.Examples: queries.examples,
-    reads.Filtered: discovery.list_filtered,
+    reads.Filtered: targets.list_filtered,
     reads.DateEvidence: dates.evidence,
     reads.CopyOfSeed: seeds.copy_of,
     reads.IsReadAnew: dates.is_read_anew,

@@ -96,7 +96,7 @@ class Settlements:
         self._db.by_index()
         refresh = self._patterns.ask_changes()
         asked = self._ask_held([s.lease for s in settlements])
-        known = self._discovery.ask_known(visit.url for s in settlements for visit in s.found)
+        known = self._discovery.ask_known((visit.url for s in settlements for visit in s.found), new=True)
         same()
         refresh()
         held = {row[0]: self._live(row) for row in asked()}

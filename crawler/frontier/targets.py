@@ -1,4 +1,4 @@
-"""What links lead to, by id: fewer columns than of a page, as there may be many links for each URL.
+"""What links lead to, with fewer columns than of a page, as there may be many of them; and what was filtered.
 
 Called within a transaction.
 """
@@ -6,9 +6,11 @@ Called within a transaction.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from crawler.frontier.database import Database
+from crawler.frontier.database import CHUNK, Database
 from crawler.frontier.queries import REDIRECT, STATUS
 from crawler.model.rows import TargetRow
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
 from crawler.rules.record import SETTLED
 
 _OF: Final = f"""
@@ -16,9 +18,20 @@ SELECT u.id, u.url, CASE WHEN u.state = {SETTLED} THEN coalesce(u.outcome, '') E
     coalesce({STATUS}, x.status), x.code, coalesce({REDIRECT}, 0)
 FROM known AS u LEFT JOIN external AS x ON x.id = u.id WHERE u.id @any(ids)
 """
+FILTERED: Final = f"""
+SELECT u.url, u.depth, v.url, u.hops FROM known AS u LEFT JOIN url AS v ON v.id = u.via
+WHERE u.url > :after AND u.run = :run AND u.state = {SETTLED} AND u.host IS NULL
+AND u.outcome IN ('unlisted:offsite', 'unlisted:excluded', 'unlisted:trap') ORDER BY u.url LIMIT :limit
+"""
 
 
 def targets_of(db: Database, ids: Sequence[int]) -> Mapping[int, TargetRow]:
     """See `ports.reads.TargetsOf`."""
     rows = db.ask(_OF, {"ids": db.dialect.all_of(ids)}, packed=True)()
     return {row[0]: TargetRow._make(row[1:]) for row in rows}
+
+
+def list_filtered(db: Database, after: str) -> Sequence[Visit]:
+    """See `ports.reads.Filtered`."""
+    rows = db.all(FILTERED, {"run": db.run, "after": after, "limit": CHUNK})
+    return [Visit(Url(url), depth, Url(via) if via else None, hops) for url, depth, via, hops in rows]

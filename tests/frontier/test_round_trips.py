@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -41,6 +41,10 @@ async def far() -> AsyncIterator[tuple["PostgresFrontier", Proxy]]:
         await member.close()
 
 
+def _state(member: "PostgresFrontier") -> str:
+    return f"{member._address.conninfo}#{member._address.name}"
+
+
 def page(lease: Lease) -> Settlement:
     """With links to two pages that are new."""
     here, depth = lease.visit.url, lease.visit.depth + 1
@@ -77,6 +81,49 @@ async def test_round_trips_of_a_page(far: tuple["PostgresFrontier", Proxy]) -> N
 
 async def test_round_trips_of_a_page_of_a_paced_host(far: tuple["PostgresFrontier", Proxy]) -> None:
     assert GROUP * await turns_a_page(far, 1e-6) <= 8.5
+
+
+async def test_round_trips_of_a_page_that_leads_to_one(far: tuple["PostgresFrontier", Proxy]) -> None:
+    """Of a chain, where no two pages are settled together: it was five."""
+    member, proxy = far
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
+    await member.add([Visit(ROOT)])
+    turns = list[int]()
+    for number in range(12):
+        before = proxy.turns
+        [lease] = (await member.lease(GROUP)).leases
+        on = Visit(Url(f"{SITE}/{number}/"), number + 1, lease.visit.url)
+        await member.settle([Settlement(lease, Verdict(Listed()), (on,))])
+        turns.append(proxy.turns - before)
+    assert min(turns) <= 4
+
+
+async def test_one_url_that_two_members_find_at_once(
+    far: tuple["PostgresFrontier", Proxy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ids that were asked for are not those of the URL: it is looked up."""
+    member, _ = far
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
+    await member.add([Visit(ROOT)])
+    [lease] = (await member.lease(1)).leases
+    both, own = Visit(Url(f"{SITE}/both/"), 1, ROOT), Visit(Url(f"{SITE}/own/"), 1, ROOT)
+    add_found, other = member._discovery.add_found, type(member)(_state(member), clock=member.clock)
+    await other.begin("settings")
+
+    def add_later(*given: Any) -> Any:
+        if not member._db.is_retry:
+            other._session.transact(other._discovery.add, [both])
+        return add_found(*given)
+
+    monkeypatch.setattr(member._discovery, "add_found", add_later)
+    settled = await member.settle([Settlement(lease, Verdict(Listed()), (both, own))])
+    assert member._db.is_retry, "another member was faster"
+    await other.close()
+    assert settled.new == 1
+    stored = [await member.read(reads.NumberOf(visit.url)) for visit in (both, own)]
+    assert [known.number for known in settled.known if known] == stored
+    row = (await member.read(reads.LinksOf([lease.id])))[lease.id]
+    assert list(row.links) == stored
 
 
 async def test_slots_that_are_asked_for_at_once_are_booked_together(

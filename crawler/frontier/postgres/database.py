@@ -28,6 +28,7 @@ class PostgresDatabase(Database):
 
     dialect = PostgresDialect()
     is_shared = True
+    ids_ahead = 32
     life = 30.0
 
     def __init__(self, connection: "psycopg.Connection[Any]", clock: Callable[[], float]) -> None:

@@ -134,6 +134,13 @@ class Session:
     def _attempt(self, work: Callable[[], T]) -> T:
         try:
             return self._once(work)
+        except psycopg.errors.UniqueViolation:
+            if self.db.is_retry:
+                raise
+            # Another member inserted a URL whose id was to be one that this member had asked for.
+            self.db.forget()
+            self.db.is_retry = True
+            return self._attempt(work)
         except psycopg.Error as error:
             self.db.forget()
             self.db.is_retry = True
