@@ -291,6 +291,9 @@ def test_the_moment_of_an_answer_is_no_content(form: str, values: tuple[object, 
         ('{"number": %(t)d99}', SECONDS),  # of twelve digits
         ('[{"requestId": "%(t)s"}, {"requestId": "REQ-00007"}]', ("REQ-00001", "REQ-00002")),
         ('{"id": "%(t)s"}', ("5f3c9a2e-11", "77aa9a2e-12")),
+        ('{"views": %(t)d, "name": "Lamp"}', (1041, 1042)),
+        ('{"names": %(t)s}', ('["Lamp", "Oven"]', '["Oven", "Lamp"]')),  # a list shows it
+        ("{%(t)s}", ('"Lamp": 1, "Oven": 1', '"Oven": 1, "Lamp": 1')),  # as do the keys of an object
         ('{"day": "%(t)s"}', ("2026-11-26", "2026-11-27")),
         ('{"time": "%(t)s"}', ("2026-13-26T02:00:00", "2026-13-27T02:00:07")),
     ],
