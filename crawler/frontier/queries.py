@@ -66,6 +66,9 @@ FROM known AS u LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id =
 LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
 """
 
+# What is not to be requested any more still has the links of an earlier run.
+_IS_VISITED: Final = "u.host IS NOT NULL"
+
 # What readers see: with what repeats the address, though pages are compared without it during a crawl.
 SHOWN: Final = "coalesce(echoing, version)"
 
@@ -158,7 +161,7 @@ EDGE_ROWS: Final = Stream(
     f"""
 SELECT u.id, u.url, u.links, u.named, CASE WHEN u.outcome = 'moved' THEN u.detail END, u.canonical
 FROM known AS u
-WHERE u.run = :run AND u.state = {SETTLED} AND u.url < :below
+WHERE u.run = :run AND {_IS_VISITED} AND u.state = {SETTLED} AND u.url < :below
     AND (u.links IS NOT NULL OR u.outcome = 'moved' OR u.canonical IS NOT NULL)
 """,
     place=1,
@@ -176,14 +179,15 @@ _IDS: Final = "SELECT url, id FROM url WHERE @key @any(keys, key)"
 _ROWS_OF: Final = f"{PAGES} WHERE u.id @any(ids)"
 _LINKS_OF: Final = f"""
 SELECT u.id, u.links, u.named, {REDIRECT} FROM known AS u
-WHERE u.id @any(ids) AND u.run = :run AND u.state = {SETTLED} AND u.links IS NOT NULL
+WHERE u.id @any(ids) AND u.run = :run AND {_IS_VISITED} AND u.state = {SETTLED} AND u.links IS NOT NULL
 """
 _RECORD_OF: Final = f"{RECORD} WHERE u.@key @any(keys, key)"
-_LINKING: Final = """
+_LINKING: Final = f"""
 SELECT url, count(*) OVER (), text, landmark FROM (SELECT DISTINCT u.url, a.text, a.landmark
     FROM url AS u JOIN page AS p ON p.id = u.id @each(p.links)
     LEFT JOIN anchor AS a ON a.id = u.id AND a.target = :number
-    WHERE u.run = :run AND u.id <> :number AND @place > coalesce(p.named, 0) AND abs(j.value) = :number
+    WHERE u.run = :run AND {_IS_VISITED} AND u.id <> :number AND @place > coalesce(p.named, 0)
+        AND abs(j.value) = :number
 ) AS linking ORDER BY url LIMIT :most
 """
 # The origin of a detail that is a URL: the part before the first slash of its path.

@@ -292,7 +292,8 @@ _SETTLED_PAGES: Final = """
 url AS u JOIN page AS p ON p.id = u.id
 """
 _OF_NEWEST: Final = """
-u.run = (SELECT max(number) FROM run) AND NOT EXISTS (SELECT 1 FROM visit AS w WHERE w.id = u.id)
+u.run = (SELECT max(number) FROM run) AND u.host IS NOT NULL
+AND NOT EXISTS (SELECT 1 FROM visit AS w WHERE w.id = u.id)
 """
 VIEWS: Final = f"""
 {KNOWN}

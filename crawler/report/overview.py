@@ -135,8 +135,9 @@ class Overview(Struct, eq=False):
             counts.add(name, listed=listed, failed=kind in FAILED)
         if kind is UrlKind.OPEN:
             return
-        if page.status is not None:
-            self.statuses[page.status] += 1
+        if page.status is None:  # it was not asked, or did not answer: what is known is of an earlier run
+            return
+        self.statuses[page.status] += 1
         if page.took is not None:
             self._slow.add(page.took, page.url)
         if page.bytes is not None:

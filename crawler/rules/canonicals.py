@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from crawler.model.facts import Facts, Validators
 from crawler.model.outcome import says
 from crawler.parse.url import Url
 
@@ -27,6 +28,14 @@ def agreed(named: Iterable[Url]) -> tuple[Url | None, str]:
             return None, f"{one}, {name}: {SEVERAL}"
         one = name
     return one, ""
+
+
+def read_again(facts: Facts) -> Facts:
+    """Those of a page that is read in full each time: no fact tells of canonicals that differ, nor does the
+    outcome if another rule unlists the page.
+    """
+    seen = facts.rendering and facts.rendering._replace(inputs=None)
+    return facts._replace(validators=Validators(), rendering=seen)
 
 
 class Naming(Struct, frozen=True):

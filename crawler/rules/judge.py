@@ -226,6 +226,7 @@ class Judge:
         else:
             links = Links(tuple(dict.fromkeys((*named, *listed))))
         facts = facts._replace(canonical=_other(url, canonical), until=said.until, barred=said.barred or None)
+        facts = canonicals.read_again(facts) if conflict else facts
         if essence not in self._rules.types:
             outcome: Outcome = Unlisted(Why.TYPE, essence)
         else:
@@ -272,6 +273,7 @@ class Judge:
             summary = PageSummary(links.total, robots, facts.canonical, page.length or 0)
             seen = rendering.recorded(reply, needs, summary, outcome, facts.scripts)
             facts = facts._replace(rendering=seen)
+        facts = canonicals.read_again(facts) if conflict else facts
         features = self._features(SeenPage(url, reply, page, said.directives, outcome))
         return Verdict(outcome, facts, links, truncated=truncated, named=named, features=features)
 

@@ -339,6 +339,15 @@ def test_several_canonicals_are_ignored_and_said(canonicals: list[str], detail: 
     assert judged(html=head(markup), off=frozenset({"canonical"})).outcome == Listed()
 
 
+def test_a_page_with_several_canonicals_is_read_again() -> None:
+    """A 304 would forget them if another rule had unlisted the page."""
+    several = '<link rel="canonical" href="/a"><link rel="canonical" href="/b">'
+    for markup, known in ((several, Validators()), ("", Validators('"e"'))):
+        facts = judged(html=head(markup), headers={"ETag": '"e"'}).facts
+        assert facts
+        assert facts.validators == known
+
+
 def test_a_canonical_header_is_not_relative_to_the_base() -> None:
     verdict = judged(html=head('<base href="/elsewhere/">'), headers={"Link": "<c>; rel=canonical"})
     assert verdict.outcome == Unlisted(Why.CANONICAL, SITE + "/dir/c")

@@ -1,0 +1,131 @@
+"""A night on which pages answer 304 says what a first one does, whatever earlier nights left out of the sitemap."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from crawler.cli.demo import faults_site
+from crawler.cli.demo.site import Site, etag
+from tests.cli.conftest import Run
+from tests.postgres import new_state
+
+WORDS = ("--rate", "0", "--retries", "0", "-q", "--force", "--hreflang", "--images", "--bots", "bingbot")
+PLACE = "/faults/stated/"
+
+
+def every_fault() -> Site:
+    """The demo's site, with pages whose faults the demo does not have. Each page has a validator."""
+    site = faults_site()
+    names = (
+        "one",
+        "two",
+        "three",
+        "bots",
+        "header",
+        "images",
+        "copy",
+        "copy.html",
+        "several",
+        "lost",
+        "both",
+    )
+    site.page("/places/", title="Places", links=[PLACE, *(f"/places/{number:03}" for number in range(100))])
+    site.page(PLACE, links=[f"{PLACE}{name}" for name in names])
+    versions = '<link rel="alternate" hreflang="{}" href="{}">'
+    site.page(f"{PLACE}one", head=versions.format("de", f"{PLACE}two") + versions.format("xx-YY", "/"))
+    site.page(f"{PLACE}two", head=versions.format("en", f"{PLACE}three") + versions.format("en", "/places/"))
+    site.page(f"{PLACE}three", head=versions.format("en", f"{PLACE}header"))
+    site.page(f"{PLACE}bots", head='<meta name="googlebot-news" content="noindex">')
+    site.page(f"{PLACE}header", headers={"X-Robots-Tag": "googlebot: noindex"})
+    images = "".join(f'<img src="/images/{number}.png">' for number in range(1_005))
+    site.page(
+        f"{PLACE}images", text=images, head='<meta property="article:modified_time" content="2024-05-06">'
+    )
+    for name in ("copy", "copy.html"):
+        site.page(
+            PLACE + name, title="Copy", text="Word for word.", head='<link rel="canonical" href="/places/">',
+            headers={"Link": '</stories/>; rel="canonical"'},
+        )  # fmt: skip
+    site.page(
+        f"{PLACE}several",
+        canonical="/places/",
+        noindex=True,
+        headers={"Link": '</stories/>; rel="canonical"'},
+    )
+    site.page(
+        f"{PLACE}lost", canonical="/faults/errors/gone-00", headers={"X-Robots-Tag": "bingbot: noindex"}
+    )
+    for target in list(site.answers):
+        answer = site.answers[target](None)
+        if answer.status == 200:
+            body = answer.body.decode("latin-1")
+            site.raw(target, body=answer.body, headers=[*answer.headers, ("ETag", etag(body))])
+    return site
+
+
+@pytest.fixture
+def site() -> Iterator[tuple[Site, str]]:
+    site = every_fault()
+    with site.serve(port=0) as origin:
+        yield site, origin
+
+
+def night(run: Run, origin: str, *words: str) -> dict[str, list[Any]]:
+    """The findings of a crawl, without what tells that they are new."""
+    code, _, err = run("crawl", f"{origin}/", *WORDS, *words, "--report", "r.json")
+    assert code in {0, 8}, err
+    with open("r.json") as file:
+        report = json.load(file)
+    facts = ("url", "status", "detail", "links", "from")
+    return {
+        one["code"]: [tuple(item[fact] for fact in facts) for item in one["items"]]
+        for one in report["findings"]
+    }
+
+
+def differing(found: dict[str, list[Any]], expected: dict[str, list[Any]]) -> dict[str, tuple[Any, Any]]:
+    """By code: what only one of two nights found."""
+    codes = found.keys() | expected.keys()
+    both = {code: (found.get(code, []), expected.get(code, [])) for code in codes}
+    alone = {
+        code: ([one for one in some if one not in others], [one for one in others if one not in some])
+        for code, (some, others) in both.items()
+    }
+    return {code: sides for code, sides in alone.items() if any(sides)}
+
+
+CHANGES = {
+    "nothing": (),
+    "pages that are not listed": ("--no-list", "/faults/*"),
+    "pages that are not visited": ("--exclude", "/faults/canonical/*"),
+    "no rule of canonicals": ("--no-rule", "canonical"),
+    "no rule of duplicates": ("--no-rule", "duplicate"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_later_night_says_what_a_first_one_does(
+    run: Run, site: tuple[Site, str], change: str, backend: str
+) -> None:
+    """Under the same settings, though the night before had others."""
+    pages, origin = site
+    state = () if backend == "sqlite" else ("--state", new_state())
+    first = night(run, origin, *state)
+    second = night(run, origin, *state, *CHANGES[change])
+    assert differing(second, night(run, origin, "--state", "alone.db", *CHANGES[change])) == {}
+    asked = len(pages.log)
+    assert differing(night(run, origin, *state), first) == {}
+    assert sum(one.status == 304 for one in pages.log[asked:]) > 200 or change.startswith("no rule")
+
+
+@pytest.mark.slow
+def test_findings_return_after_a_limit(run: Run, site: tuple[Site, str]) -> None:
+    _, origin = site
+    first = night(run, origin)
+    assert run("crawl", f"{origin}/", *WORDS, "--max-pages", "30")[0] == 0
+    assert run("crawl", f"{origin}/", *WORDS, "--max-depth", "1")[0] == 0
+    assert differing(night(run, origin), first) == {}
