@@ -44,12 +44,12 @@ BUDGETS = {
     "rules": 4973,
     "report": 4230,
     "fetch": 4086,
-    "frontier": 9108,
+    "frontier": 9255,
     "sitemap": 5027,
-    "engine": 3776,
+    "engine": 3843,
     "workers": 1428,
-    "app": 6265,
-    "cli": 5967,
+    "app": 6283,
+    "cli": 5980,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines
@@ -176,6 +176,7 @@ def test_public_names_have_docstrings() -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         and node.name[0] != "_"
         and not ast.get_docstring(node)
+        and "overload" not in map(ast.unparse, node.decorator_list)
     ]
     assert not without
 

@@ -28,6 +28,7 @@ from crawler.app.site_health import MOST_VANISHED, Stop, VanishedCheck, ask_agai
 from crawler.app.state import AWAY, is_database, new_file, opened, remove_files
 from crawler.engine.crawl import Crawl, Ending
 from crawler.engine.robots import Access
+from crawler.engine.together import together
 from crawler.errors import (
     SUCCESS,
     ConfigError,
@@ -257,8 +258,10 @@ class Job(Struct, eq=False):
 
     async def _ask_vanished(self) -> VanishedPages:
         """Asks published pages to which no link leads any more, unless the job is stopped."""
-        count = (await self.frontier.read(reads.PublishedOutcomes())).get("", 0)
-        known = await self.frontier.recall(VANISHED)
+        outcomes, known = await together(
+            self.frontier.read(reads.PublishedOutcomes()), self.frontier.recall(VANISHED)
+        )
+        count = outcomes.get("", 0)
         if not count or known.count:
             return known
         found = VanishedPages(count)
@@ -279,12 +282,14 @@ class Job(Struct, eq=False):
 
     async def _note_published(self, published: Published, base: PublishBase) -> None:
         """Notes in the state what was published, and what robots.txt says of it."""
-        await self.frontier.remember(ROBOTS_LINE, published.robots_line)
+        _, last = await together(
+            self.frontier.remember(ROBOTS_LINE, published.robots_line),
+            self.frontier.read(reads.LastPublication()),
+        )
         if not self._stopped.why:
             await ask_published(self.frontier, self.parts.fetcher, published.robots_line, base.site)
         if self.settings.guard.dry_run:
             return
-        last = await self.frontier.read(reads.LastPublication())
         await self.frontier.mark_published(
             PublicationRow(
                 published.urls,

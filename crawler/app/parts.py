@@ -26,6 +26,7 @@ from crawler.engine.crawl import Crawl
 from crawler.engine.reading_log import ReadingLog, SkipCrashing, counted
 from crawler.engine.robots import Access
 from crawler.engine.site import CrawledSite
+from crawler.engine.together import together
 from crawler.fetch.politeness import Pacing, Politeness
 from crawler.fetch.request_headers import fitting_cookies
 from crawler.model.note import DEATHS, IDENTITY, OUTPUT, PUBLISH_BASE, SETTINGS
@@ -144,10 +145,12 @@ async def begin_run(frontier: Frontier, given: Given) -> Run:
     settings, base = given.settings, given.base
     run = await frontier.begin(fingerprint(settings, given.starts), reading(settings), terms(settings))
     if run.over is None:
-        await frontier.remember(PUBLISH_BASE, base.base if base else "")
-        await frontier.remember(SETTINGS, changed(settings))
-        await frontier.remember(IDENTITY, identity(settings, given.starts).facts())
-        await frontier.remember(OUTPUT, folder_of(settings.output.output))
+        await together(
+            frontier.remember(PUBLISH_BASE, base.base if base else ""),
+            frontier.remember(SETTINGS, changed(settings)),
+            frontier.remember(IDENTITY, identity(settings, given.starts).facts()),
+            frontier.remember(OUTPUT, folder_of(settings.output.output)),
+        )
     return run
 
 

@@ -7,10 +7,12 @@ from msgspec.structs import replace
 
 from crawler.app.features import writing
 from crawler.app.settings_digests import site_of
+from crawler.engine.together import together
 from crawler.errors import PublishRefused
 from crawler.model.facts import Entry
 from crawler.model.note import HEALTH, IDENTITY, OUTPUT, PUBLISH_BASE
 from crawler.model.outcome import Moved
+from crawler.model.rows import UrlRecord
 from crawler.model.survey import AlikePages, Balance, Failures
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
@@ -26,10 +28,10 @@ from crawler.sitemap.publish.identity import SitemapIdentity
 EXAMPLES = 3  # pages in a sentence
 
 
-async def final_start(pages: Record, start: Url) -> Url:
-    """The final URL of a start URL, after redirects."""
+async def final_start(pages: Record, start: Url, known: UrlRecord | None = None) -> Url:
+    """The final URL of a start URL, after redirects. `known`: its record."""
     for _ in range(100):
-        record = await pages.read(reads.RecordOf(start))
+        record, known = known or await pages.read(reads.RecordOf(start)), None
         if record is None or not isinstance(record.outcome, Moved):
             break
         start = record.outcome.to
@@ -41,14 +43,14 @@ async def published_as(history: History, settings: Settings, start: Url | None =
 
     `start`: if None or not in the state, the first start URL of the newest run. Returns None without a run.
     """
-    known = start
-    if known is None or await history.read(reads.RecordOf(known)) is None:
+    last, noted = await together(history.read(reads.LastPublication()), history.recall(PUBLISH_BASE))
+    known, record = start, await history.read(reads.RecordOf(start)) if start else None
+    if record is None:
         known = await history.read(reads.FirstStart())
     if known is None:
         return None
-    site = urls.origin(await final_start(history, known))
-    last = await history.read(reads.LastPublication())
-    known_base = last.base if last and last.base else await history.recall(PUBLISH_BASE)
+    site = urls.origin(await final_start(history, known, record))
+    known_base = last.base if last and last.base else noted
     return PublishBase(settings.output.publish_base or known_base or site, site)
 
 
@@ -111,16 +113,22 @@ async def result_of(
 ) -> CrawlResult:
     """What the guard is told of the newest run. `complete`: every URL is settled."""
     has_failed = any(code.startswith("failed:") for code in balance.outcomes)
-    run = await frontier.read(reads.NewestRun())
-    is_comparable = complete and not await frontier.read(reads.IsReadAnew())
+    run, is_read_anew, outcomes, health, identity = await together(
+        frontier.read(reads.NewestRun()),
+        frontier.read(reads.IsReadAnew()),
+        frontier.read(reads.PublishedOutcomes()),
+        frontier.recall(HEALTH),
+        identity_of(frontier, base),
+    )
+    is_comparable = complete and not is_read_anew
     return CrawlResult(
         complete,
         balance.visited,
-        await frontier.read(reads.PublishedOutcomes()),
+        outcomes,
         found.doubt,
         await frontier.read(reads.FailuresOfRun()) if has_failed else Failures(),
-        await frontier.recall(HEALTH),
-        identity=await identity_of(frontier, base),
+        health,
+        identity=identity,
         is_partial=run is not None and run.follows is not None,
         alike=await frontier.read(reads.PagesTurnedAlike()) if is_comparable else AlikePages(),
         unseen=found.partial,
@@ -142,9 +150,9 @@ async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:
     """Doubts about the result of the newest run."""
     landings, known = [], await pages.read(reads.WhatIsKnown())
     for start in starts:
-        url = await final_start(pages, start)
-        record = await pages.read(reads.RecordOf(url))
         first = await pages.read(reads.RecordOf(start))
+        url = await final_start(pages, start, first)
+        record = first if url == start else await pages.read(reads.RecordOf(url))
         landings.append(
             Landing(
                 url,
@@ -155,5 +163,7 @@ async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:
                 and urls.origin(url) != urls.origin(start),
             )
         )
-    survey = await pages.read(reads.SiteSurvey(urls.origin(landings[0].url)))
-    return doubts(landings, survey, await pages.read(reads.SameShell(MANY_SHELLS)))
+    survey, shell = await together(
+        pages.read(reads.SiteSurvey(urls.origin(landings[0].url))), pages.read(reads.SameShell(MANY_SHELLS))
+    )
+    return doubts(landings, survey, shell)

@@ -18,6 +18,7 @@ from crawler.app.state import MEMORY, state_path
 from crawler.cli.signals import received
 from crawler.cli.summary import CHANGES, EXAMPLES, STDOUT
 from crawler.engine.crawl import Ending
+from crawler.engine.together import together
 from crawler.errors import PublishRefused
 from crawler.model.note import DATE_NOTES, EXTERNAL, LEFT_OUT, PUBLISHED_BY, UNRELIABLE
 from crawler.model.run import StopReason
@@ -45,19 +46,31 @@ MANY_SHARING = 10  # listed pages without a content of their own, from which on 
 
 async def state_facts(frontier: Frontier, published: Published | None, settings: Settings) -> dict[str, Any]:
     """What the state and the publication, if there was one, tell."""
-    balance, sitemaps = await frontier.read(reads.RunBalance()), await frontier.read(reads.Sitemaps())
-    check, known = await frontier.recall(EXTERNAL), await frontier.read(reads.WhatIsKnown())
+    (balance, sitemaps, known, traps), (check, lies, date_notes, left_out) = await together(
+        together(
+            frontier.read(reads.RunBalance()),
+            frontier.read(reads.Sitemaps()),
+            frontier.read(reads.WhatIsKnown()),
+            frontier.read(reads.TrapsOfRun()),
+        ),
+        together(
+            frontier.recall(EXTERNAL),
+            frontier.recall(UNRELIABLE),
+            frontier.recall(DATE_NOTES),
+            frontier.recall(LEFT_OUT),
+        ),
+    )
     return {
         "discovered": balance.discovered,
         "open": balance.open,
         "balanced": balance.balanced,
         "outcomes": dict(balance.outcomes),
         "dated": dict(balance.dated),
-        "lies": await frontier.recall(UNRELIABLE),
-        "date_notes": await frontier.recall(DATE_NOTES),
-        "traps": trap_facts(await frontier.read(reads.TrapsOfRun())),
+        "lies": lies,
+        "date_notes": date_notes,
+        "traps": trap_facts(traps),
         "external": external_json(check, await frontier.read(reads.CountAnswers()) if check else None),
-        "left_out": await frontier.recall(LEFT_OUT),
+        "left_out": left_out,
         "examples": await _examples(frontier, balance),
         "sitemaps": dict(sitemaps.outcomes),
         "orphans": dict(sitemaps.orphans),

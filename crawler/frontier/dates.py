@@ -162,14 +162,15 @@ def forget_future(db: Database) -> None:
 
 def evidence(db: Database, window: int, older: int, least: int) -> DatesSeen:
     """See `ports.reads.DateEvidence`."""
-    counts = db.all(EVIDENCE, {"run": db.run, "older": older})
+    counts = db.ask(EVIDENCE, {"run": db.run, "older": older})
     given = {"run": db.run, "window": window, "older": older}
+    builds = [db.ask(sql, given) for sql in (BUILDS, BUILDS_OF_SITEMAPS, BUILDS_STATED)]
+    changes = db.ask(BLOCKS, {"run": db.run, "least": least})
     headers, sitemaps, stated = (
-        [Build(origin, *map(int, numbers)) for origin, *numbers in db.all(sql, given)]
-        for sql in (BUILDS, BUILDS_OF_SITEMAPS, BUILDS_STATED)
+        [Build(origin, *map(int, numbers)) for origin, *numbers in rows()] for rows in builds
     )
-    origins = [Evidence(origin, *map(int, numbers)) for origin, *numbers in counts]
-    blocks = [NewBlock(*row) for row in db.all(BLOCKS, {"run": db.run, "least": least})]
+    origins = [Evidence(origin, *map(int, numbers)) for origin, *numbers in counts()]
+    blocks = [NewBlock(*row) for row in changes()]
     return DatesSeen(origins, headers, sitemaps, stated, blocks)
 
 
@@ -181,8 +182,8 @@ def is_read_anew(db: Database) -> bool:
 def date(db: Database, sources: Sequence[Source], doubts: Doubts) -> None:
     """See `ports.Record.date`."""
     distrusted = _distrusted(doubts)
-    origins = dict(db.all("SELECT id, origin FROM host"))
-    trusted, (since,) = Distrust(), db.one(_SINCE, {"run": db.run})
+    hosts, times = db.ask("SELECT id, origin FROM host"), db.ask(_SINCE, {"run": db.run})
+    origins, trusted, [(since,)] = dict(hosts()), Distrust(), times()
     wanted = {source.value: source in sources for source in (Source.HEADER, Source.HISTORY)}
     given = wanted | {"run": db.run, "distrusted": db.dialect.all_of(distrusted)}
     for rows in db.chunks(DATABLE, given):

@@ -190,7 +190,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         return await self._call(self._members.take_leadership)
 
     async def check_leadership(self) -> None:
-        await self._call(self._members.check_leadership)
+        await self._ask(self._members.check_leadership)
 
     async def interrupt(self, interruption: Interruption) -> None:
         await self._call(self._leases.interrupt, interruption)
@@ -229,13 +229,13 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         await self._call(self._runs.end_session, end)
 
     async def remember(self, note: Note[T], value: T) -> None:
-        await self._call(self._runs.remember, note, value)
+        await self._look(self._runs.remember, note, value)
 
     async def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
         return await self._call(self._runs.amend, note, change)
 
     async def recall(self, note: Note[T], of: RunWithNote = "this") -> T:
-        return await self._ask(self._runs.recall, note, of)
+        return await self._look(self._runs.recall, note, of)
 
     # -- Record: what became of the pages --------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     # -- Reads -----------------------------------------------------------------------------------------------
 
     async def read(self, query: Query[T]) -> T:
-        answer: T = await self._ask(self._answers[type(query)], **asdict(query))
+        answer: T = await self._look(self._answers[type(query)], **asdict(query))
         return answer
 
     async def stream(self, kind: RowKind[T]) -> AsyncIterator[Sequence[T]]:
@@ -310,7 +310,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     # -- calls
 
     def _as_leader(self, verb: Callable[P, T]) -> Callable[P, T]:
-        """A method that raises `LeadershipLost`, in its transaction, if this member does not lead."""
+        """A method whose transaction fails with `LeadershipLost` if this member does not lead."""
 
         @wraps(verb)
         def fenced(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -330,6 +330,10 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     async def _ask(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The same for one that reads, or changes something by one statement: it need be no transaction."""
         return await self._call(verb, *args, **kwargs)
+
+    async def _look(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same for one that may share round trips with others, and may be called several times."""
+        return await self._ask(verb, *args, **kwargs)
 
     @abstractmethod
     def _stream(

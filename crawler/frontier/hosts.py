@@ -62,6 +62,7 @@ FROM (
 """
 
 
+FREE: Final = 1.0  # seconds for which a host that has no pace is asked for no slot
 MOST_REMEMBERED: Final = 10_000  # hosts beyond the limit
 
 
@@ -76,6 +77,8 @@ class HostTable:
         self._ids: dict[str, int] = {}
         self._asked_as: str | None = None  # None: anybody
         self._others: set[str] = set()  # some of those beyond `most`
+        self._free: dict[str, float] = {}  # hosts without a pace, and when that was seen
+        db.on_forget(self._free.clear)
         db.on_forget(self._ids.clear)
         db.on_forget(self._others.clear)
 
@@ -111,6 +114,7 @@ class HostTable:
 
     def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
         """See `ports.Hosts.store_robots`."""
+        self._free.pop(origin, None)
         self.id(origin)
         learned = {"robots": file.status, "body": file.text, "detail": file.detail, "read_at": file.fetched}
         learned["asked_as"] = self._asked_as or ""
@@ -119,6 +123,7 @@ class HostTable:
 
     def pace(self, origin: str, delay: float) -> None:
         """See `ports.Hosts.pace`."""
+        self._free.pop(origin, None)
         self._db.do(PACE, {"origin": origin, "delay": float(delay)})
 
     def slow_down(self) -> None:
@@ -139,13 +144,24 @@ class HostTable:
 
     def slots(self, origin: str, count: int) -> Sequence[float]:
         """So many slots, one after the other; see `ports.Pacer.slot`."""
-        given = {"id": self.id(origin), "now": self._db.now(), "count": count}
-        upcoming, delay, backoff = self._db.one(SLOT, given)
+        now = self._db.now()
+        upcoming, delay, backoff = self._db.one(SLOT, {"id": self.id(origin), "now": now, "count": count})
         apart = pace.throttled_delay(delay, backoff)
+        if not apart and upcoming <= now:
+            self._free[origin] = now
         return [float(upcoming - left * apart) for left in range(count, 0, -1)]
+
+    def free_slot(self, origin: str) -> float | None:
+        """A slot that need not be booked: a moment ago, the host had no pace, and nobody waited for it.
+
+        Another member may have slowed it down since, as it may after pages of it were leased.
+        """
+        seen, now = self._free.get(origin), self._db.now()
+        return now if seen is not None and 0 <= now - seen < FREE else None
 
     def slow(self, origin: str, until: float, *, once: bool) -> bool:
         """See `ports.Pacer.slow`."""
+        self._free.pop(origin, None)
         now = self._db.now()
         given = {
             "id": self.id(origin), "until": float(until), "now": now,

@@ -12,11 +12,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from crawler.errors import LeadershipLost
 from crawler.frontier.database import Database
 from crawler.model.run import Member
 from crawler.rules.record import LEASED, QUEUED
 
+FENCE: Final = "another member leads the run"
 HEARTBEAT: Final = 5.0  # seconds between two heartbeats
 QUIET: Final = 0.75  # of its life that one without a connection has left when it is taken for dead
 
@@ -62,6 +62,10 @@ AND status IN ('crawling', 'complete') AND ended IS NULL
 
 # Locked, so that the leadership stays with this member until the transaction ends.
 IS_LEADER: Final = "SELECT 1 FROM run WHERE number = :run AND leader = :me @lock_shared"
+# An error if it does not lead, which names why: nobody needs to wait for the answer.
+LEAD: Final = f"""
+SELECT CAST(CASE WHEN EXISTS ({IS_LEADER}) THEN '1' ELSE '{FENCE}' END AS integer)
+"""
 
 ALL: Final = """
 SELECT m.name, m.id = coalesce(r.leader, 0), NOT m.gone AND m.until > :now, m.gone,
@@ -152,9 +156,9 @@ class Members:
         return self._db.one_or_none(IS_LEADER, {"run": self._db.run, "me": self._db.member}) is not None
 
     def check_leadership(self) -> None:
-        """Raises `LeadershipLost` unless this member leads, and does so until the transaction ends."""
-        if not self.is_leader():
-            raise LeadershipLost("another member leads the run")
+        """Fail the transaction with `LeadershipLost` unless this member leads, and does so until it ends."""
+        if self._db.is_shared:
+            self._db.do(LEAD, {"run": self._db.run, "me": self._db.member})
 
     def all(self) -> list[Member]:
         """See `ports.reads.MembersOfRun`."""

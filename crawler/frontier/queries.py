@@ -315,11 +315,11 @@ def survey(db: Database, site: str) -> Survey:
     """See `ports.reads.SiteSurvey`."""
     given = {"run": db.run, "first": f"{site}/", "below": f"{site}0"}
     outcomes, obstacles = Counter[str](), Counter[str]()
-    for outcome, obstacle, is_own, count in db.all(SURVEY, given):
+    rows, named = db.ask(SURVEY, given), db.ask(_CANONICAL_ORIGINS, given)
+    for outcome, obstacle, is_own, count in rows():
         outcomes[outcome] += count if is_own else 0
         obstacles[obstacle or ""] += count if obstacle is not None else 0
-    named = db.one_or_none(_CANONICAL_ORIGINS, given)
-    return Survey(+outcomes, +obstacles, named and (named[0], named[1]))
+    return Survey(+outcomes, +obstacles, next(((origin, count) for origin, count in named()), None))
 
 
 def last_answered(db: Database, origin: str) -> Url | None:
@@ -352,10 +352,10 @@ def run(db: Database) -> Run | None:
 
 def balance(db: Database) -> Balance:
     """See `ports.reads.RunBalance`."""
-    discovered = db.count(_DISCOVERED, {"run": db.run})
+    discovered, rows = db.ask(_DISCOVERED, {"run": db.run}), db.ask(_BALANCE, {"run": db.run})
     outcomes, dated, visited = Counter[str](), Counter[str](), Counter[str]()
     opened = filtered = 0
-    for outcome, source, is_open, count, not_asked, with_date, seen in db.all(_BALANCE, {"run": db.run}):
+    for outcome, source, is_open, count, not_asked, with_date, seen in rows():
         filtered += not_asked
         if is_open:
             opened += count
@@ -364,7 +364,8 @@ def balance(db: Database) -> Balance:
             outcomes[outcome] += count
             visited[outcome] += seen
             dated[source] += with_date if is_listed else 0
-    return Balance(discovered, dict(outcomes), opened, filtered, dict((+dated).most_common()), +visited)
+    [(stored,)] = discovered()
+    return Balance(int(stored), dict(outcomes), opened, filtered, dict((+dated).most_common()), +visited)
 
 
 def ledger(db: Database) -> LedgerHead | None:

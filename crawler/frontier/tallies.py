@@ -50,10 +50,10 @@ _SAME_CONTENT, _SAME_TITLE = (
 
 def tallies(db: Database) -> Tallies:
     """See `ports.reads.ListedTallies`."""
-    undated, newly, dated, date = db.one(_DATES, {"run": db.run})
-    is_read = bool(db.all(_ANY_SAME_BYTES, {"run": db.run}))
-    contents, same_content = db.one(_SAME_CONTENT[is_read], {"run": db.run})
-    titles = same_title = 0
-    if db.all(_ANY_SAME_TITLE, {"run": db.run}):
-        titles, same_title = db.one(_SAME_TITLE[is_read], {"run": db.run})
+    run = {"run": db.run}
+    dates, same_bytes, any_title = (db.ask(sql, run) for sql in (_DATES, _ANY_SAME_BYTES, _ANY_SAME_TITLE))
+    [(undated, newly, dated, date)], is_read = dates(), bool(same_bytes())
+    by_content = db.ask(_SAME_CONTENT[is_read], run)
+    by_title = db.ask(_SAME_TITLE[is_read], run) if any_title() else lambda: [(0, 0)]
+    [(contents, same_content)], [(titles, same_title)] = by_content(), by_title()
     return Tallies(undated, newly, contents, same_content, titles, same_title, dated, date)

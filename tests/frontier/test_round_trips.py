@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from crawler.engine.together import together
+from crawler.errors import FrontierError
 from crawler.frontier.levels import HOLD
+from crawler.model.note import OUTPUT, ROBOTS_LINE
 from crawler.model.outcome import Listed
 from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
@@ -181,3 +184,70 @@ async def test_round_trips_of_a_slot(far: tuple["PostgresFrontier", Proxy]) -> N
         await member.slot(SITE)
         turns.append(proxy.turns - before)
     assert min(map(sum, pairwise(turns))) <= 2
+
+
+async def test_what_is_asked_at_once_shares_round_trips(far: tuple["PostgresFrontier", Proxy]) -> None:
+    """Also of reads that need an answer to ask on, and each with its own answer."""
+    member, proxy = far
+    await member.add([Visit(Url(f"{SITE}/{number}/")) for number in range(3)])
+    await together(member.remember(OUTPUT, "here"), member.remember(ROBOTS_LINE, "Sitemap: x"))
+    alone = await member.read(reads.PublishedOutcomes()), await member.read(reads.RunBalance())
+    before = proxy.turns
+    answers = await together(
+        member.read(reads.PublishedOutcomes()),
+        member.read(reads.RunBalance()),
+        member.recall(OUTPUT),
+        member.recall(ROBOTS_LINE),
+        member.read(reads.NumberOf(Url(f"{SITE}/2/"))),
+    )
+    assert answers[:4] == (*alone, "here", "Sitemap: x")
+    assert answers[4] == await member.read(reads.NumberOf(Url(f"{SITE}/2/"))) > 0
+    assert proxy.turns - before <= 5, "two, of which one is of the last line, unless answers come in parts"
+
+
+async def test_an_error_of_one_question_is_that_of_all(far: tuple["PostgresFrontier", Proxy]) -> None:
+    """And what is asked later finds the connection as it was."""
+    member, _ = far
+
+    def broken() -> None:
+        member._db.one("SELECT 1 / 0")
+
+    with pytest.raises(FrontierError, match="division by zero"):
+        await together(member._look(broken), member.read(reads.RunBalance()), member.recall(OUTPUT))
+    assert await member.recall(OUTPUT) == OUTPUT.absent
+
+
+async def test_round_trips_of_a_stream(far: tuple["PostgresFrontier", Proxy]) -> None:
+    """To connect, to read, and the good-bye: it was ten."""
+    member, proxy = far
+    await member.add([Visit(Url(f"{SITE}/{number}/")) for number in range(3)])
+    turns = list[int]()
+    for _ in range(3):
+        before = proxy.turns
+        assert [len(urls) async for urls in member.stream(reads.AllUrls())] == [3]
+        turns.append(proxy.turns - before)
+    assert min(turns) <= 5
+
+
+async def test_a_verb_of_the_leader_that_only_writes(far: tuple["PostgresFrontier", Proxy]) -> None:
+    """Whether it leads is not waited for."""
+    member, proxy = far
+    turns = list[int]()
+    for _ in range(6):
+        before = proxy.turns
+        await member.finish()
+        turns.append(proxy.turns - before)
+    assert min(map(sum, pairwise(turns))) <= 2
+
+
+async def test_a_host_without_a_pace_is_asked_for_no_slot(far: tuple["PostgresFrontier", Proxy]) -> None:
+    member, proxy = far
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
+    assert await member.slot(SITE) == member.clock()
+    before = proxy.turns
+    assert [await member.slot(SITE) for _ in range(3)] == [member.clock()] * 3
+    assert proxy.turns == before
+    await member.slow(SITE, member.clock() + 5.0)
+    assert await member.slot(SITE) == member.clock() + 5.0
+    await member.pace(SITE, 2.0)
+    assert await member.slot(SITE) > member.clock() + 5.0

@@ -9,6 +9,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+from crawler.engine.together import together
 from crawler.model.note import BUILDS, DATE_NOTES, RESTLESS, STATED_SINCE, UNRELIABLE
 from crawler.model.reasons import Source
 from crawler.model.survey import Build, DatesSeen, Doubts, Evidence, NewBlock, Restless
@@ -20,16 +21,23 @@ log = logging.getLogger("crawler.engine.finish.dating")
 
 async def date(history: History, sources: Sequence[Source]) -> None:
     """Chooses the date of every page, and stores which sources are unreliable and why."""
-    found = await history.read(
-        reads.DateEvidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD, lastmod.LEAST_COMPARED)
+    evidence = reads.DateEvidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD, lastmod.LEAST_COMPARED)
+    (found, is_read_anew), (unreliable, builds, stated, restless) = await together(
+        together(history.read(evidence), history.read(reads.IsReadAnew())),
+        together(
+            history.recall(UNRELIABLE, "published"),
+            history.recall(BUILDS, "published"),
+            history.recall(STATED_SINCE, "published"),
+            history.recall(RESTLESS, "published"),
+        ),
     )
     site = _SiteDates(
         found,
-        unreliable_before=await history.recall(UNRELIABLE, "published"),
-        builds_before=await history.recall(BUILDS, "published"),
-        stated_before=await history.recall(STATED_SINCE, "published"),
-        restless_before=await history.recall(RESTLESS, "published"),
-        is_read_anew=await history.read(reads.IsReadAnew()),
+        unreliable_before=unreliable,
+        builds_before=builds,
+        stated_before=stated,
+        restless_before=restless,
+        is_read_anew=is_read_anew,
     )
     notes = list(site.notes(sources))
     for origin, why in site.unreliable.items():
@@ -37,11 +45,13 @@ async def date(history: History, sources: Sequence[Source]) -> None:
     for note in notes:
         log.warning(note, extra={"event": "note on dates", "fields": {"note": note}})
     await history.date(sources, site.doubts())
-    await history.remember(UNRELIABLE, site.unreliable)
-    await history.remember(BUILDS, site.builds)
-    await history.remember(STATED_SINCE, site.stated_since)
-    await history.remember(RESTLESS, site.restless)
-    await history.remember(DATE_NOTES, notes)
+    await together(
+        history.remember(UNRELIABLE, site.unreliable),
+        history.remember(BUILDS, site.builds),
+        history.remember(STATED_SINCE, site.stated_since),
+        history.remember(RESTLESS, site.restless),
+        history.remember(DATE_NOTES, notes),
+    )
 
 
 class _SiteDates:

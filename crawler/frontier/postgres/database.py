@@ -1,7 +1,9 @@
 """The open crawl in a database: a connection of psycopg as a `Database`."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +17,18 @@ if TYPE_CHECKING:
     import psycopg
 
 _NAME: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
+
+
+class _Unanswered(Exception):  # noqa: N818 - no error
+    """A verb needs an answer that has not come yet."""
+
+
+class _Question:
+    """A statement, and its result once it was sent."""
+
+    def __init__(self, sql: str, given: Mapping[str, Any]) -> None:
+        self.sql, self.given = sql, given
+        self.cursor: psycopg.Cursor[Any] | None = None
 
 
 @cache
@@ -39,7 +53,10 @@ class PostgresDatabase(Database):
         self.pipeline: psycopg.Pipeline | None = None
         """Of the transaction: statements are sent at once, and results waited for when they are read."""
         self.enter: Callable[[], None] | None = None
-        """If each statement is a transaction of its own: begins it. It takes one round trip."""
+        """Where there is no explicit transaction: what is sent before those statements that go together."""
+        self._open = list[_Question]()  # not sent yet
+        self._known: dict[tuple[str, int], _Question] | None = None  # what one of several verbs has asked
+        self._times = Counter[str]()
 
     def check(self) -> Callable[[], None]:
         """See `Database.check`.
@@ -73,9 +90,7 @@ class PostgresDatabase(Database):
     def execute(self, sql: str, given: Mapping[str, Any]) -> "psycopg.Cursor[Any]":
         if self.enter is None:
             return self.connection.execute(statement(sql), given)
-        with pipelined(self.connection):
-            self.enter()
-            return self.connection.execute(statement(sql), given)
+        return self._answer(self._question(sql, given))
 
     def changed(self, sql: str, given: Mapping[str, Any] | None = None) -> int:
         cursor = self.execute(sql, given or {})
@@ -87,7 +102,65 @@ class PostgresDatabase(Database):
         self, sql: str, given: Mapping[str, Any] | None = None, *, packed: bool = False
     ) -> Callable[[], list[Any]]:
         _ = packed
-        return self.execute(sql, given or {}).fetchall
+        if self.enter is None:
+            return self.execute(sql, given or {}).fetchall
+        question = self._question(sql, given or {})
+        return lambda: self._answer(question).fetchall()
+
+    # -- without an explicit transaction: what is asked is sent when an answer is needed
+
+    def together(self, enter: Callable[[], None], verbs: Sequence[Callable[[], Any]]) -> Sequence[Any]:
+        """The answers of verbs, without an explicit transaction: what they ask shares round trips.
+
+        Where there are several, each is called until it needs an answer, and called again, from its
+        beginning, once the answers for all of them have come.
+        """
+        self.enter = enter
+        try:
+            return [verbs[0]()] if len(verbs) == 1 else self._in_turns(verbs)
+        finally:
+            self._open, self._known, self.enter = [], None, None
+
+    def _in_turns(self, verbs: Sequence[Callable[[], Any]]) -> Sequence[Any]:
+        asked, answers = [dict[tuple[str, int], _Question]() for _ in verbs], dict[int, Any]()
+        while len(answers) < len(verbs):
+            for place, verb in enumerate(verbs):
+                if place not in answers:
+                    self._known, self._times = asked[place], Counter()
+                    with suppress(_Unanswered):
+                        answers[place] = verb()
+            self._send()
+        return [answers[place] for place in range(len(verbs))]
+
+    def _question(self, sql: str, given: Mapping[str, Any]) -> "_Question":
+        """What is asked the nth time in a call is what was asked the nth time in the call before."""
+        if self._known is None:
+            self._open.append(question := _Question(sql, given))
+            return question
+        key = sql, self._times[sql]
+        self._times[sql] += 1
+        if key not in self._known:
+            self._known[key] = _Question(sql, given)
+            self._open.append(self._known[key])
+        return self._known[key]
+
+    def _answer(self, question: "_Question") -> "psycopg.Cursor[Any]":
+        while question.cursor is None:
+            if self._known is not None:
+                raise _Unanswered
+            self._send()
+        if question.cursor.rownumber:  # it was read in an earlier call
+            question.cursor.scroll(0, "absolute")
+        return question.cursor
+
+    def _send(self) -> None:
+        asked, self._open = self._open, []
+        if not asked or not self.enter:
+            return
+        with pipelined(self.connection):
+            self.enter()
+            for one in asked:
+                one.cursor = self.connection.execute(statement(one.sql), one.given)
 
     def upsert(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         if rows:

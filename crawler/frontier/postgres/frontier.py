@@ -8,9 +8,11 @@ import logging
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
 
 import anyio
+from msgspec import Struct
 from msgspec.structs import replace
 
 from crawler.errors import FrontierError
@@ -34,6 +36,14 @@ T = TypeVar("T")
 AWAY: Final = 120.0  # seconds for which the database may be away
 
 log = logging.getLogger("crawler.frontier")
+
+
+class _Look(Struct, eq=False):
+    """What is asked, and the answer once it has come."""
+
+    verb: Callable[[], Any]
+    answer: Any = None
+    is_answered: bool = False
 
 
 class PostgresFrontier(DatabaseFrontier):
@@ -71,6 +81,7 @@ class PostgresFrontier(DatabaseFrontier):
         self._has_failed_over = False  # since the last lease
         self._booking, self._asking = anyio.Lock(), Counter[str]()
         self._booked = defaultdict[str, deque[float]](deque)
+        self._looking, self._looks = anyio.Lock(), list[_Look]()
         session = self._session = Session(self._address, read_only=read_only, away=away, clock=clock)
         super().__init__(
             session.db,
@@ -82,7 +93,7 @@ class PostgresFrontier(DatabaseFrontier):
         )
         self._database = session.db
         session.on_failover, session.spare = self._fail_over, self._spare
-        session.transact(session.db.read_newest)
+        session.look([session.db.read_newest])
 
     async def lease(self, limit: int, depth: int | None = None) -> Batch:
         member, started = self._db.member, self._ticks()
@@ -95,6 +106,8 @@ class PostgresFrontier(DatabaseFrontier):
 
     async def slot(self, origin: str) -> float:
         """See `ports.Pacer.slot`. Slots that are asked for while others are booked are booked together."""
+        if (free := self._hosts.free_slot(origin)) is not None:
+            return free
         self._asking[origin] += 1
         try:
             async with self._booking:
@@ -173,7 +186,25 @@ class PostgresFrontier(DatabaseFrontier):
 
     async def _ask(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         self._check_heart()
-        return await self._session.ask(verb, *args, **kwargs)
+        [answer] = await self._session.ask([partial(verb, *args, **kwargs)])
+        return cast("T", answer)
+
+    async def _look(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What is asked while another call waits is asked together."""
+        self._check_heart()
+        mine = _Look(partial(verb, *args, **kwargs))
+        self._looks.append(mine)
+        async with self._looking:
+            if not mine.is_answered:
+                looks, self._looks = self._looks, []
+                try:
+                    answers = await self._session.ask([look.verb for look in looks])
+                except BaseException:
+                    self._looks += [look for look in looks if look is not mine]  # they ask themselves
+                    raise
+                for look, answer in zip(looks, answers, strict=True):
+                    look.answer, look.is_answered = answer, True
+        return cast("T", mine.answer)
 
     def _check_heart(self) -> None:
         if self._heart and self._heart.error:

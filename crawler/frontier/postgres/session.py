@@ -8,7 +8,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
@@ -17,8 +17,9 @@ import anyio
 import anyio.to_thread
 import psycopg
 
-from crawler.errors import FrontierError, StateAway
+from crawler.errors import FrontierError, LeadershipLost, StateAway
 from crawler.frontier.database import CHUNK
+from crawler.frontier.members import FENCE
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.clock import ServerClock
 from crawler.frontier.postgres.connection import begin, connect, enter, pipelined, prepare, reach, timeline
@@ -34,6 +35,7 @@ Spare: TypeAlias = Callable[[], "psycopg.Connection[Any] | None"]
 
 log = logging.getLogger("crawler.frontier")
 
+DECLARE: Final = b"DECLARE stream CURSOR FOR "
 LENT: Final = 5.0  # seconds to wait until no call uses the connection
 PAUSE: Final = 0.05  # seconds until a call is tried a third time, then twice as long each time
 
@@ -83,9 +85,13 @@ class Session:
         """Run what uses the connection in a worker thread, one after the other."""
         return await anyio.to_thread.run_sync(work, limiter=self._turn, abandon_on_cancel=False)
 
-    async def ask(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same, with a transaction for each statement, for which no end is waited for."""
-        return await self.thread(lambda: self._transact(partial(self._apart, verb, *args, **kwargs)))
+    async def ask(self, verbs: Sequence[Callable[[], Any]]) -> Sequence[Any]:
+        """The answers of some, without an explicit transaction: no end is waited for."""
+        return await self.thread(lambda: self.look(verbs))
+
+    def look(self, verbs: Sequence[Callable[[], Any]]) -> Sequence[Any]:
+        """The same, in this thread."""
+        return self._transact(partial(self._apart, verbs))
 
     def transact(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run one method as one transaction, in this thread."""
@@ -144,6 +150,8 @@ class Session:
         except psycopg.Error as error:
             self.db.forget()
             self.db.is_retry = True
+            if FENCE in str(error):
+                raise LeadershipLost(FENCE) from error
             if isinstance(error, FailedOver) and not self._is_over(0):
                 self._fail_over()
             raise
@@ -158,12 +166,8 @@ class Session:
         with self._busy:
             return work()
 
-    def _apart(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        self.db.enter = partial(enter, self.db.connection, self._address, self.db.member)
-        try:
-            return verb(*args, **kwargs)
-        finally:
-            self.db.enter = None
+    def _apart(self, verbs: Sequence[Callable[[], Any]]) -> Sequence[Any]:
+        return self.db.together(partial(enter, self.db.connection, self._address, self.db.member), verbs)
 
     def _pipelined(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         connection = self.db.connection
@@ -226,29 +230,42 @@ class Session:
                 await anyio.to_thread.run_sync(rows.close)
 
 
+def _fetch() -> bytes:
+    return f"FETCH FORWARD {CHUNK} FROM stream".encode()
+
+
 class _Rows:
-    """The rows of a query, on a connection of its own, which is opened when it is needed."""
+    """The rows of a query, on a connection of its own, which is opened when it is needed.
+
+    The cursor is one of SQL, so that it is opened and read from in one round trip.
+    """
 
     def __init__(
         self, address: Address, spare: Spare, query: Stream, given: Mapping[str, Any], first: str
     ) -> None:
         self._address, self._spare, self._query, self._given = address, spare, query, given
         self._after, self._comparison = query.start(first), ">="
-        self._cursor: psycopg.ServerCursor[Any] | None = None
+        self._connection: psycopg.Connection[Any] | None = None
+        self._ahead: psycopg.Cursor[Any] | None = None  # the first rows
+        self._is_over = False
 
     def fetch(self) -> list[tuple[Any, ...]]:
         """The next rows; after an error, those after the last that were returned."""
+        if self._is_over:
+            return []
         try:
-            self._cursor = self._cursor or self._open()
-            chunk = self._cursor.fetchmany(CHUNK)
+            connection = self._connection = self._connection or self._open()
+            rows, self._ahead = self._ahead or connection.execute(_fetch()), None
+            chunk = rows.fetchall()
         except psycopg.Error:
             self.close()
             raise
+        self._is_over = len(chunk) < CHUNK
         if chunk:
             self._after, self._comparison = chunk[-1][self._query.place], ">"
         return chunk
 
-    def _open(self) -> "psycopg.ServerCursor[Any]":
+    def _open(self) -> "psycopg.Connection[Any]":
         try:
             connection = connect(self._address)
         except psycopg.Error:
@@ -257,17 +274,17 @@ class _Rows:
                 raise
             connection = spare
         try:
-            begin(connection, self._address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            sql = statement(self._query.rest(self._comparison))
-            return connection.cursor("stream").execute(sql, {**self._given, "after": self._after})
+            with pipelined(connection):
+                begin(connection, self._address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                sql = DECLARE + statement(self._query.rest(self._comparison))
+                connection.execute(sql, {**self._given, "after": self._after})
+                self._ahead = connection.execute(_fetch())
         except psycopg.Error:
             connection.close()
             raise
+        return connection
 
     def close(self) -> None:
-        if self._cursor is None:
-            return
-        with suppress(psycopg.Error):
-            self._cursor.close()
-        self._cursor.connection.close()
-        self._cursor = None
+        if self._connection:
+            self._connection.close()
+        self._connection = self._ahead = None
