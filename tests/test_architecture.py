@@ -35,13 +35,13 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4366,
+    "parse": 4368,
     "model": 2063,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1077,
-    "rules": 4973,
+    "rules": 4993,
     "report": 4230,
     "fetch": 4086,
     "frontier": 9255,

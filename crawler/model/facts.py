@@ -16,7 +16,7 @@ from crawler.parse.url import ReceivedUrl, Url
 
 LONGEST_HEADER: Final = 1_024  # characters that are kept of a header field, such as an ETag
 LONGEST_LABEL: Final = 40  # characters that are kept of the code of a language version
-LONGEST_WATCHED: Final = 5_000  # characters, for a thousand pieces of text
+LONGEST_WATCHED: Final = 5_008  # characters, for a thousand pieces of text (`rules.noise`)
 LAST_SECOND: Final = 253_402_300_799  # of the year 9999
 
 Moment = Annotated[float, Meta(ge=0, le=LAST_SECOND)]  # seconds since the epoch

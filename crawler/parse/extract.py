@@ -15,6 +15,7 @@ class Extract(Enum):
 
     DATES = "dates"  # that it states
     FINGERPRINT = "fingerprint"  # of its content
+    PIECES = "pieces"  # digests of its text in order, if it is new
     BLOCKS = "blocks"  # digests of the pieces of its text
     ECHOLESS = "echoless"  # the fingerprint is without what repeats the URL
     VALUELESS = "valueless"  # the fingerprint is without pieces of text that repeat a value of the query

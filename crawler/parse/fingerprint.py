@@ -231,7 +231,7 @@ def blocks(folded: Folded, echo: Echo | None) -> tuple[int, ...]:
 def pieces(content: Lasting) -> tuple[int, ...]:
     """Digests of title, pieces of text and media, in order; none if there are more than `MOST_PIECES`."""
     found = content.whole.split(volatile_text.NODE)
-    return tuple(crc32(piece) & 0xFFFF for piece in found) if len(found) <= MOST_PIECES else ()
+    return tuple([crc32(piece) & 0xFFFF for piece in found]) if len(found) <= MOST_PIECES else ()
 
 
 def unordered(visible: VisibleText) -> str:

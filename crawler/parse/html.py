@@ -67,7 +67,7 @@ class ParsedPage(NamedTuple):
     # Characters of text, if it may be a login form, or what its scripts do is asked for.
     length: int | None = None
     title: str | None = None  # white space folded, and cut
-    # Digests of the pieces of text, if the content is not what was known.
+    # Digests of the pieces of text, if the content is not what was known, or on request.
     pieces: Annotated[tuple[int, ...], Meta(max_length=MOST_PIECES)] = ()
     blocks: Blocks = ()  # without what repeats the URL, if requested
     # The same with what repeats the URL, and without its name only, of a page with few.

@@ -58,7 +58,8 @@ def versioned(
         ordered = content.fingerprint(lasting)
         if unordered and content.is_in_order(unordered, plain) and not is_calendar:
             unordered = ordered
-    pieces = content.pieces(lasting) if source.known not in {"", ordered} else ()
+    is_other = source.known != ordered if source.known else Extract.PIECES in source.wanted
+    pieces = content.pieces(lasting) if is_other else ()
     return page._replace(
         content=ordered,
         echoing=echoing if echoing != ordered else None,

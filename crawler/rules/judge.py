@@ -117,10 +117,12 @@ class Judge:
         if essence not in HTML or reply.body.startswith(PDF):
             return None
         url, prior = lease.visit.url, lease.prior.facts if lease.prior else None
-        _, fresh = lastmod.with_age(reply.headers, now)
+        header, fresh = lastmod.with_age(reply.headers, now)
         is_dated = fresh is False and Source.HEADER in self._rules.date_sources
         suffices = content_digest.suffices(url, reply.body, prior, is_dated=is_dated)
         wanted = self._extract | ({Extract.BLOCKS} if lease.missing else set())
+        if header is None and Source.HISTORY in self._rules.date_sources:
+            wanted |= {Extract.PIECES}
         if suffices:
             wanted |= {Extract.SPARING}
         elif days_of(url) is not None:
@@ -190,7 +192,8 @@ class Judge:
             page = markup.read() if markup else ParsedPage(url)
         stated = lastmod.from_page(page.dates, now) if page.dates else None
         prior = lease.prior.facts if lease.prior else Facts(200)
-        content, watched = noise.version(prior.content, prior.watched, page.content, page.pieces)
+        pieces = () if stated and prior.content is None else page.pieces
+        content, watched = noise.version(prior.content, prior.watched, page.content, pieces)
         # A page on which only noise changed is the page that it was.
         echoing = page.echoing if content == page.content else prior.echoing
         facts = facts._replace(

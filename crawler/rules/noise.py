@@ -2,9 +2,10 @@
 
 Nothing is known of the language or the markup: a piece of text that changed in three runs in a row, in its
 place, is noise from then on; one that was the same by chance after two changes goes on with its row.
-The place is its position among the pieces, counted from the start or, behind what was added, from the end. A
-page that did not change is not watched, so that honest sites store nothing. Of a piece that changes now and
-then it is remembered that it has: whether that is noise, all pages of the site tell (`lastmod.restless`).
+The place is its position among the pieces, counted from the start or, behind what was added, from the end. Of
+a page without a date of its own, digests of the pieces are stored when it is first seen: so its first change
+shows where it was. Of a piece that changes now and then it is remembered that it has: whether that is noise,
+all pages of the site tell (`lastmod.restless`).
 
 Before the pieces stands what became of the page in the last run, a `LastChange`, and digests of the pieces
 that were new in it and of those that were gone, by which pages are found that changed in the same way
@@ -12,10 +13,13 @@ that were new in it and of those that were gone, by which pages are found that c
 """
 
 import re
+from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from itertools import chain, groupby, takewhile
+from struct import error as StructError  # noqa: N812
+from struct import iter_unpack, pack
 from typing import Final
 from zlib import crc32
 
@@ -27,7 +31,7 @@ WIDTH: Final = 5  # characters for a piece: four hex digits of its digest, and t
 HEAD: Final = 8  # characters before the pieces
 TEXTS: Final = 1 << 14  # digests of what is new, and of what is gone: both are seven hex digits
 MOST_RUNS: Final = 20  # in which changes in place are counted
-QUIET_RUNS: Final = 10  # without a change, after which a page without noise is no longer watched
+QUIET_RUNS: Final = 10  # without a change, after which a page without noise is as one that is new
 SMALL_PART: Final = 4  # one piece of so many; more is the content of a page that is replaced now and then
 LONG_QUIET_RUNS: Final = 40  # the same, of a page with a piece that has changed in its place
 
@@ -45,6 +49,7 @@ class LastChange(StrEnum):
 
 
 _STORED: Final = re.compile(r"(?:=\d{7}|[?+~^!-][0-9a-f]{7})(?:[0-9a-f]{4}[0-5])+", re.ASCII)
+_STILL: Final = f"{LastChange.UNKNOWN}*"  # before digests, two bytes each, in base64: no piece has changed
 # Beside its changes in a row: it has changed before; it is new, or may be.
 _HAS_CHANGED: Final = RUNS + 1
 _NEW: Final = RUNS + 2
@@ -89,13 +94,13 @@ def version(
     `known`, `watched`: the same of the last run. `content`: its fingerprint now, with digests of its
     `pieces` if it differs from `known`. A page on which only noise changed has the version that it had.
     """
-    before = _read(watched)
     if known is None or content is None:
-        return content, None
+        return content, _still(pieces if content else ())
     if content == known:
         return content, unchanged(watched)
     if not pieces:
         return content, None
+    before = _read(watched)
     if not before:  # any of them may have changed
         return content, _written(LastChange.UNKNOWN, [Piece(digest, 1) for digest in pieces])
     now = [
@@ -139,13 +144,15 @@ def has_restless(watched: str | None) -> bool:
 
 def unchanged(watched: str | None) -> str | None:
     """What is watched of a page that did not change: for a while it is remembered what it showed."""
-    some = [_still(piece) for piece in _read(watched)]
-    if not (watched and some):
+    if not watched or watched.startswith(_STILL):
+        return watched
+    some = [_rested(piece) for piece in _read(watched)]
+    if not some:
         return None
     quiet = int(watched[1:HEAD]) + 1 if watched.startswith(LastChange.UNKNOWN) else 1
     most = LONG_QUIET_RUNS if any(piece.has_changed for piece in some) else QUIET_RUNS
     if quiet >= most and not any(piece.is_noise for piece in some):
-        return None
+        return _still([piece.digest for piece in some])
     return _written(LastChange.UNKNOWN, some, f"{min(quiet, most):07}")
 
 
@@ -161,13 +168,13 @@ def new_and_gone(news: str) -> tuple[int, int]:
     return divmod(int(news, 16), TEXTS)
 
 
-def _still(piece: Piece) -> Piece:
+def _rested(piece: Piece) -> Piece:
     return piece if piece.is_noise else replace(piece, changes=0)
 
 
 def _changed(old: Piece, digest: int) -> Piece:
     if digest == old.digest:
-        return old if old.changes == RUNS - 1 else _still(old)
+        return old if old.changes == RUNS - 1 else _rested(old)
     return Piece(digest, min(RUNS, old.changes + 1), has_changed=True)
 
 
@@ -190,9 +197,19 @@ def _alike(before: Sequence[Piece], pieces: Sequence[int], most: int) -> int:
 
 def _read(text: str | None) -> list[Piece]:
     """The pieces; none if the text is not ours, as it came from a process that reads hostile markup."""
+    if text and text.startswith(_STILL):
+        try:
+            return [Piece(digest, 0) for (digest,) in iter_unpack(">H", b64decode(text[len(_STILL) :]))]
+        except (ValueError, StructError):
+            return []
     if not _STORED.fullmatch(text or ""):
         return []
     return [Piece.read((text or "")[at : at + WIDTH]) for at in range(HEAD, len(text or ""), WIDTH)]
+
+
+def _still(digests: Sequence[int]) -> str | None:
+    """Of a page on which nothing has changed."""
+    return _STILL + b64encode(pack(f">{len(digests)}H", *digests)).decode() if digests else None
 
 
 def _written(change: LastChange, pieces: Sequence[Piece], news: str = "0000000") -> str | None:
