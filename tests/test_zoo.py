@@ -51,7 +51,7 @@ DELAY = 8  # milliseconds, at most, until an answer
 @pytest.mark.parametrize("name", sorted(SITES.keys() - NOT_YET.keys() - ALIKE - {*ASKED}))
 async def test_a_crawl_keeps_its_promise(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traps, "REQUESTS", GRANTED)
-    site, limit = SITES[name], SITES[name].limit(10, GRANTED + 100)
+    site, limit = SITES[name], SITES[name].limit(10, GRANTED + 200)
     asked = list[str]()
 
     def answer(request: httpx.Request) -> httpx.Response:

@@ -67,6 +67,17 @@ def search(asked: Request) -> Reply:
     return _article(asked) or worthless(f"Results for {word}", f"0 results for {word}. Related:", related)
 
 
+def in_many_folders(asked: Request) -> Reply:
+    """Each of 40 folders has a page for any number, which leads to two more there."""
+    if asked.path == "/":
+        return page("start", [*ARTICLES, *(f"/hall-{n}/{n + 1}" for n in range(40))])
+    folder, _, name = asked.path[1:].partition("/")
+    if name and folder in {f"hall-{n}" for n in range(40)}:
+        to = [f"/{folder}/{number(asked.path, n, below=10**7)}" for n in range(2)]
+        return worthless("The halls", f"Nothing has the number {name} in this hall.", to)
+    return _article(asked) or MISSING
+
+
 def in_folder(asked: Request) -> Reply:
     """The site answers 404; one folder answers everything with an error page of its own."""
     dead = tuple(f"/shop/{token(n)[:6]}" for n in range(48))
@@ -213,6 +224,7 @@ SITES = (
     Site("error-suggestions", suggestions, ALL, "errors with 200 suggest four pages, others each time"),
     Site("error-search", search, ALL, "unknown addresses become searches", endless=True),
     Site("error-folder", in_folder, ALL, "one folder answers everything", endless=True),
+    Site("error-halls", in_many_folders, ALL, "each of 40 folders answers everything", endless=True),
     Site("login-next", login_next, ALL, "a login form for every page", endless=True),
     Site("redirects-home", redirects_home, ALL, "unknown addresses are redirected to the start"),
     Site("about-errors", about_errors, ("/", *(f"/status/{400 + n}" for n in range(40))), "true pages that read like error pages"),

@@ -175,6 +175,7 @@ class Leader(Struct, eq=False):
         """Answers to nothing, and pages at several URLs: what the site itself shows to be one comes last."""
         site, starts = self.site, self.site.starts.urls
         lists_once = site.judge.applies("duplicate")
+        site.questions_left = await self.frontier.read(reads.QuestionsLeft())
         if lists_once:
             await self.frontier.apply(SiteRule.DUPLICATES)
         render = site.render if site.judge.renders else None

@@ -6,6 +6,7 @@ A folder is doubtful once its pages have led to many others with one title: what
 read there before it was asked is read again.
 """
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from crawler.engine.finish.answers import plain_markup
 from crawler.model.note import ASKED_PLACES, MISSING
 from crawler.model.reply import Reply
-from crawler.model.visit import Lease, MissingPage, Visit
+from crawler.model.visit import AskedPlaces, Lease, MissingPage, Visit
 from crawler.parse.extract import Extract
 from crawler.parse.fingerprint import MOST_BLOCKS
 from crawler.parse.url import Url, origin
@@ -25,9 +26,13 @@ from crawler.rules.ignored_parts import ShownPage
 from crawler.rules.judge import Judge
 from crawler.rules.nonexistent_pages import NAME
 from crawler.rules.redirects import target_of
+from crawler.rules.soft_404 import DOUBTFUL
+from crawler.rules.traps import QUESTIONS
 
 SAMPLES = 6  # pages to which the start page links, that are compared
-MOST_PLACES = 50  # folders and paths that are asked in one run, and as many shapes of addresses
+MOST_PLACES = 50  # folders and paths that are asked in vain in one run, and as many shapes of addresses
+MOST_ASKED = 500  # of all of these
+MOST_TRIED = 3  # folders with few pages of one title that are asked at a time, unless one answers anything
 NOTHING = MissingPage((), 0)  # matches no page
 MOST_LINKS = 200  # of a page that a folder shows for all that is missing
 
@@ -42,6 +47,7 @@ class MissingPages(Struct, eq=False):
     judge: Judge
     fetch: Callable[[Url], Awaitable[Reply | None]]
     _known: dict[str, MissingPage] | None = None
+    _asked: int = 0  # requests, in this run
     _true: dict[str, tuple[frozenset[int], Sequence[frozenset[int]]] | None] = field(default_factory=dict)
     _homes: dict[str, ShownPage | None] = field(default_factory=dict)
 
@@ -58,13 +64,14 @@ class MissingPages(Struct, eq=False):
 
     async def has_places(self) -> bool:
         """Whether a folder answers anything: links were followed there before it was asked."""
-        return any((await self.frontier.recall(ASKED_PLACES)).values())
+        return any((await self.frontier.recall(ASKED_PLACES)).answers.values())
 
     async def recall(self, *, anew: bool = False) -> None:
         """Restores what this run was answered."""
         if self._known is None or anew:
             known = await self.frontier.recall(MISSING)
             self._known = None if known is None else dict(known)
+            self._asked = (await self.frontier.recall(ASKED_PLACES)).requests
 
     async def ask(self, starts: Sequence[Url]) -> None:
         """Asks each origin, once a run.
@@ -74,6 +81,7 @@ class MissingPages(Struct, eq=False):
         """
         await self.recall()
         if self._known is None:
+            self._asked = 0
             before = await self.frontier.recall(MISSING, "published") or {}
             found = {site: await self._of_origin(site, starts) for site in sorted(set(map(origin, starts)))}
             self._known = {site: page for site, page in found.items() if page}
@@ -81,31 +89,37 @@ class MissingPages(Struct, eq=False):
             self._known |= {
                 place: self._known.get(origin(Url(place)), NOTHING)._replace(place=place) for place in places
             }
+            await self.frontier.remember(ASKED_PLACES, AskedPlaces(requests=self._asked))
             await self.frontier.remember(MISSING, self._known)
 
     async def ask_places(self, starts: Sequence[Url]) -> int:
         """Asks doubtful folders, paths and shapes, once a run each. How many pages there are read again."""
         if self._known is None:
             return 0
-        known: Mapping[str, bool] = await self.frontier.recall(ASKED_PLACES)
+        known = (await self.frontier.recall(ASKED_PLACES)).answers
         asked = dict(known)
         again, news = list[Url](), False
         contents = {place: page.content for place, page in self._known.items() if page.place}
         refused = frozenset(place for place, found in known.items() if not found)
         alike = sum(NAME in place for place in known) < MOST_PLACES
         places = await self.frontier.read(reads.DoubtfulPlaces(contents, refused, alike))
-        for place, pages in sorted(places.items(), key=lambda found: (NAME in found[0], found[0])):
-            others = sum((NAME in other) == (NAME in place) for other in asked)
-            if pages and place not in asked and others < MOST_PLACES and self._may_ask(place, pages[0]):
+        left = await self.frontier.read(reads.QuestionsLeft())
+        most = self._asked + left - QUESTIONS if left is not None else sys.maxsize
+        tried = 0  # folders with few pages that had no page for nothing
+        for place, pages in sorted(places.items(), key=lambda found: _turn(*found)):
+            is_small = len(pages) < DOUBTFUL
+            is_due = not is_small or self._may_ask_small(place, asked, tried)
+            if is_due and self._asked < most and self._may_ask(place, pages, asked):
                 found = await self._of_place(place, pages, starts)
                 asked[place], news = found is not None, True
+                tried += is_small and not found
                 if found:
                     self._known[place] = found._replace(place=place)
             again += pages if asked.get(place) else ()
         if news:
             await self.frontier.remember(MISSING, self._known)
-            await self.frontier.remember(ASKED_PLACES, asked)
-        return await self.frontier.read_again(again)
+            await self.frontier.remember(ASKED_PLACES, AskedPlaces(asked, self._asked))
+        return await self.frontier.read_again(sorted(again)[: max(0, most - self._asked)])
 
     async def _of_origin(self, site: str, starts: Sequence[Url]) -> MissingPage | None:
         """What an origin shows; if that is an error, what it shows at addresses like those of its pages."""
@@ -136,9 +150,18 @@ class MissingPages(Struct, eq=False):
             found = shown if shown and (shown.is_exact or not (number or is_deep)) else found
         return found
 
-    def _may_ask(self, place: str, page: Url) -> bool:
+    def _may_ask(self, place: str, pages: Sequence[Url], asked: Mapping[str, bool]) -> bool:
         """The days of a calendar are asked for by `finish.soft_404s`."""
-        return not soft_404.is_calendar(place) and origin(page) not in (self._known or ())
+        if not pages or place in asked or soft_404.is_calendar(place):
+            return False
+        refused = sum((NAME in other) == (NAME in place) for other, found in asked.items() if not found)
+        is_origin_known = origin(pages[0]) in (self._known or ())
+        return refused < MOST_PLACES and len(asked) < MOST_ASKED and not is_origin_known
+
+    def _may_ask_small(self, place: str, asked: Mapping[str, bool], tried: int) -> bool:
+        """A folder with few pages, unless others were refused, or it is in one that answers anything."""
+        answering = tuple(other for other, found in asked.items() if found)
+        return not place.startswith(answering) if answering else tried < MOST_TRIED
 
     async def _answer(
         self, urls: Sequence[Url], starts: Sequence[Url], *, place: bool = False
@@ -212,6 +235,7 @@ class MissingPages(Struct, eq=False):
 
         Some sites add a slash or a query to all addresses, also to those of pages that do not exist.
         """
+        self._asked += 1
         reply = await self.fetch(url)
         to = target_of(url, reply) if reply else None
         if to and to.startswith((f"{url}?", f"{url}/")):
@@ -224,6 +248,12 @@ class MissingPages(Struct, eq=False):
         page = replace(markup, wanted=wanted, part=part, most_blocks=MOST_BLOCKS).read()
         links = self.judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC), page).links.followed
         return ShownPage(url, frozenset(page.blocks), page.content, links, page.echoed)
+
+
+def _turn(place: str, pages: Sequence[Url]) -> tuple[bool, bool, int, str]:
+    """In which order places are asked: last, those with few pages."""
+    few = -len(pages) if len(pages) < DOUBTFUL else 0
+    return bool(few), NAME in place, few, place
 
 
 def _exact(found: MissingPage, asked: Sequence[ShownPage]) -> MissingPage:

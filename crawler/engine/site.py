@@ -49,6 +49,7 @@ class CrawledSite:
     values: QueryValues = field(init=False)
     random: RandomPages = field(init=False)
     scripted: ScriptedSite = field(init=False)
+    questions_left: int | None = None  # pages that may be asked for outside the queue; None: any number
     # Of earlier runs and this one; None: not recalled yet.
     _rendered: dict[str, RenderedPage] | None = field(init=False, default=None)
 
@@ -67,7 +68,14 @@ class CrawledSite:
         return {origin(url) for url in self.starts.urls}
 
     async def fetch(self, url: Url, inputs: Inputs | None = None) -> Reply | None:
-        """A page outside the queue; None if robots.txt forbids it. `inputs`: see `Request`."""
+        """A page outside the queue; None if robots.txt forbids it, or none may be asked for any more.
+
+        `inputs`: see `Request`.
+        """
+        if self.questions_left is not None:
+            if not self.questions_left:
+                return None
+            self.questions_left -= 1
         if not (await self.access.permit(url)).allowed:
             return None
         return await self.access.fetch(Request(url, wants_body=self.judge.wants_body, inputs=inputs))

@@ -11,9 +11,10 @@ from msgspec import Struct
 from crawler.frontier.database import Database
 from crawler.frontier.patterns import READ
 from crawler.frontier.visits import ANY_DEPTH
+from crawler.model.note import ASKED_PLACES
 from crawler.parse.extract import BYTES, WORDING_DIGITS
 from crawler.rules.record import LISTED, SETTLED
-from crawler.rules.traps import is_poor, requests_for
+from crawler.rules.traps import is_poor, questions_for, requests_for
 
 # No contents of their own, beside the page without a query: what a pattern shows for any value; and, until
 # that was asked, the content with which one pattern of the path begins, as a first page proves nothing.
@@ -48,13 +49,17 @@ SAID: Final = f"""
 CASE WHEN {_ECHOING} IN (SELECT {WORDING} FROM known WHERE run = :run AND version IS NOT NULL) THEN {_ECHOING}
     ELSE {WORDING} END
 """
+# Pages that failed to the end count once.
 FOUND: Final = f"""
 SELECT count(*) + (SELECT coalesce(sum(asked), 0) FROM trap WHERE run = :run),
+    coalesce(sum(CASE WHEN outcome NOT LIKE 'failed:%' THEN attempts - 1 END), 0),
     @least({_distinct(SAID)}, {_distinct("digest")})
     + (SELECT coalesce(sum(credit), 0) FROM trap WHERE run = :run)
 FROM known WHERE run = :run AND state = {SETTLED} AND attempts > 0 AND depth < :below
     AND (status IS NOT NULL OR outcome LIKE 'failed:%' OR outcome LIKE 'kept:%')
 """
+NOTED: Final = "SELECT value FROM note WHERE run = :run AND key = :key"
+IS_POOR: Final = "SELECT level IS NOT NULL FROM run WHERE number = :run"
 SETTLED_SO_FAR: Final = "SELECT coalesce(sum(settled), 0) FROM member WHERE run = :run"
 
 
@@ -63,14 +68,34 @@ class _RunCounts(Struct, frozen=True):
 
     settled: int  # URLs
     requests: int
+    beside: int  # requests for pages that were read again, and for nonexistent ones
     contents: int
 
     def requests_at(self, settled: int) -> int:
         """At most, once so many URLs were settled."""
         return self.requests + max(0, settled - self.settled)
 
+    def left_at(self, settled: int) -> int:
+        """How many requests may be made then."""
+        return requests_for(self.contents) - self.requests_at(settled) - self.beside
 
-NOTHING: Final = _RunCounts(0, 0, 0)
+
+NOTHING: Final = _RunCounts(0, 0, 0, 0)
+
+
+def questions_left(db: Database) -> int | None:
+    """See `ports.reads.QuestionsLeft`."""
+    if not db.one(IS_POOR, {"run": db.run})[0]:
+        return None
+    found = _count(db, 0)
+    return max(0, questions_for(found.contents) - found.requests - found.beside)
+
+
+def _count(db: Database, settled: int) -> _RunCounts:
+    requests, again, contents = db.one(FOUND, {"run": db.run, "below": ANY_DEPTH})
+    noted = db.one_or_none(NOTED, {"run": db.run, "key": ASKED_PLACES.key})
+    asked = ASKED_PLACES.read(noted[0]).requests if noted else 0
+    return _RunCounts(settled, requests, again + asked, contents)
 
 
 class Budget:
@@ -89,9 +114,9 @@ class Budget:
         """How many of `wanted` requests may be made. The rows are counted only if it could be fewer."""
         settled = self._settled()
         found = self._found or NOTHING
-        if requests_for(found.contents) - found.requests_at(settled) < wanted:
+        if found.left_at(settled) < wanted:
             found = self._count(settled)
-        return max(0, min(wanted, requests_for(found.contents) - found.requests_at(settled)))
+        return max(0, min(wanted, found.left_at(settled)))
 
     def may_be_poor(self, settled: int, in_flight: int = 0) -> bool:
         """Whether the site may be poor, now that so many URLs are settled. The rows are counted only then.
@@ -107,13 +132,12 @@ class Budget:
 
     def is_poor(self, below: int) -> bool:
         """Whether the site is poor by its pages below a depth, which are all settled."""
-        requests, contents = self._db.one(FOUND, {"run": self._db.run, "below": below})
+        requests, _, contents = self._db.one(FOUND, {"run": self._db.run, "below": below})
         return is_poor(requests, contents)
 
     def _settled(self) -> int:
         return self._db.count(SETTLED_SO_FAR, {"run": self._db.run})
 
     def _count(self, settled: int) -> _RunCounts:
-        requests, contents = self._db.one(FOUND, {"run": self._db.run, "below": ANY_DEPTH})
-        self._found = _RunCounts(settled, requests, contents)
+        self._found = _count(self._db, settled)
         return self._found

@@ -15,8 +15,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from crawler.frontier.budget import IS_POOR
 from crawler.frontier.database import CHUNK, Database
-from crawler.frontier.levels import IS_POOR, REPEATS
+from crawler.frontier.levels import REPEATS
 from crawler.model.outcome import Unlisted, code
 from crawler.model.reasons import SeedKind, Why
 from crawler.model.survey import RepeatedPage, SameContent, WithContent
@@ -24,7 +25,7 @@ from crawler.parse.url import Url
 from crawler.rules import duplicates, soft_404
 from crawler.rules.nonexistent_pages import NAME, has_shape, shapes_of, starts_of
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
-from crawler.rules.soft_404 import DOUBTFUL, is_calendar, title_words
+from crawler.rules.soft_404 import DOUBTFUL, FEW, is_calendar, title_words
 from crawler.rules.spellings import (
     Copy,
     Repeat,
@@ -153,6 +154,7 @@ def doubtful_places(
     found: dict[str, list[Url]] = {place: [] for place in (*known, *growing) if place not in but}
     # The ends of shapes by what they begin with; and what the addresses in other places begin with.
     ends, others = defaultdict[str, list[tuple[str, str]]](list), set[str]()
+    contents = defaultdict[str, set[str | None]](set)
     for place in found:
         start, is_shape, end = place.partition(NAME)
         if is_shape:
@@ -175,14 +177,21 @@ def doubtful_places(
             for place in near:
                 if content is None or content != known.get(place):
                     found[place].append(Url(url))
-    return found
+                    contents[place].add(content)
+    # Few pages that repeat each other bring nothing anyway.
+    return {
+        place: urls
+        for place, urls in found.items()
+        if place in known or len(urls) >= DOUBTFUL or len(contents[place]) >= FEW
+    }
 
 
 def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[str]:
     """Places of which pages led to enough others with one title.
 
-    Most sites have a title for each page, so a few bytes are kept of each, and only pairs of a place and a
-    title that may be frequent are counted exactly: those whose hash is.
+    Several folders may be like that, of which each has a few pages. Most sites have a title for each page,
+    so a few bytes are kept of each, and only pairs of a place and a title that may be frequent are counted
+    exactly: those whose hash is.
     """
     places, named, titles, times = dict[str, int](), array("I"), array("q"), array("I", [0]) * HASHES
     places_of = lru_cache(CHUNK)(soft_404.doubtful_places)  # one page leads to many
@@ -204,10 +213,28 @@ def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[str]:
                     named.append(number)
                     titles.append(words)
                     times[(number ^ words) % HASHES] += 1
-    pairs = zip(named, titles, strict=True)
-    likely = Counter(pair for pair in pairs if times[(pair[0] ^ pair[1]) % HASHES] >= DOUBTFUL)
-    found = {number for (number, _), count in likely.items() if count >= DOUBTFUL}
-    return (place for place, number in places.items() if number in found)
+    yield from _frequent([*places], named, titles, times)
+
+
+def _frequent(
+    places: Sequence[str], named: Sequence[int], titles: Sequence[int], times: Sequence[int]
+) -> Iterator[str]:
+    """The places with enough pages of one title. `times`: of each pair, by its hash."""
+    times_of_title = array("I", [0]) * HASHES
+    for words in titles:
+        times_of_title[words % HASHES] += 1
+    pairs = Counter(
+        pair
+        for pair in zip(named, titles, strict=True)
+        if times_of_title[pair[1] % HASHES] >= DOUBTFUL and times[(pair[0] ^ pair[1]) % HASHES] >= FEW
+    )
+    in_folders = Counter[int]()
+    for (number, words), count in pairs.items():
+        in_folders[words] += count if count >= FEW and NAME not in places[number] else 0
+    for (number, words), count in pairs.items():
+        is_one_of_many = in_folders[words] >= DOUBTFUL and NAME not in places[number]
+        if count >= (FEW if is_one_of_many else DOUBTFUL):
+            yield places[number]
 
 
 def repeated(db: Database) -> Sequence[RepeatedPage]:

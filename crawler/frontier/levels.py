@@ -71,7 +71,6 @@ WHERE o.outcome IN ('{LISTED}', '{DUPLICATE}') AND r.id NOT IN (
 ORDER BY u.url
 """
 IN_FLIGHT: Final = 128  # visits that may begin before the next look, beside those that have begun
-IS_POOR: Final = "SELECT level IS NOT NULL FROM run WHERE number = :run"
 
 PLACED: Final = ("id", "trap", "sample")
 PLACE: Final = """

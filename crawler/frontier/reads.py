@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from crawler.frontier import (
     anchors,
+    budget,
     dates,
     duplicates,
     externals,
@@ -61,6 +62,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.CopyOfSeed: seeds.copy_of,
     reads.IsReadAnew: dates.is_read_anew,
     reads.SameContentGroups: duplicates.same_content,
+    reads.QuestionsLeft: budget.questions_left,
     reads.DoubtfulPlaces: duplicates.doubtful_places,
     reads.KindsOfScripted: scripted.kinds,
     reads.SameShell: scripted.same_shell,

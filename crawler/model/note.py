@@ -14,7 +14,7 @@ from msgspec import Struct
 from crawler.model.external import BrokenFile, ExternalCheck
 from crawler.model.rendering import RenderedPage
 from crawler.model.survey import Restless, SiteHealth, VanishedPages
-from crawler.model.visit import MissingPage, ScriptedPages
+from crawler.model.visit import AskedPlaces, MissingPage, ScriptedPages
 from crawler.parse.url import Url
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ MISSING: Final = Note[Mapping[str, MissingPage] | None]("missing", dict[str, Mis
 origin was asked yet.
 """
 
-ASKED_PLACES: Final = Note[Mapping[str, bool]]("asked places", dict[str, bool], {})
+ASKED_PLACES: Final = Note[AskedPlaces]("asked places", AskedPlaces, AskedPlaces())
 """Folders and paths that were asked for a nonexistent page, and whether they answered with one."""
 
 SCRIPTED: Final = Note[ScriptedPages]("scripted", ScriptedPages, ScriptedPages())

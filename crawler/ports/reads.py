@@ -254,6 +254,10 @@ class DoubtfulPlaces(Query[Mapping[str, Sequence[Url]]], frozen=True):
     only_dated: bool = False
 
 
+class QuestionsLeft(Query[int | None], frozen=True):
+    """How many more requests may be made in this run to learn what the site shows; None: enough for all."""
+
+
 class KindsOfScripted(Query[survey.ScriptedKinds], frozen=True):
     """The pages with scripts, by what they have in common (`rules.rendering.kinds`)."""
 

@@ -17,6 +17,7 @@ from crawler.rules.nonexistent_pages import NAME, above, around, has_shape
 from crawler.rules.traps import calendar_of, days_of
 
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
+FEW: Final = 3  # the same in each of several folders, which have so many together
 SETTLED: Final = 2  # more nonexistent pages that took nothing from what those before have in common
 LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what all pages of the site have
 _WORD: Final = late(r"[^\W\d_]+")

@@ -27,9 +27,10 @@ DRY_SAMPLES: Final = 2  # samples in a row without anything new, after which a p
 # many pages: of a museum in which each twelfth object is described, the others are true pages, too.
 PATIENCE: Final = 8
 MOST_DRY: Final = 200
-# Of a run; questions and pages read again come in addition: two hundred, and one for each content.
+# Of a run. What the site is asked at the end comes in addition: so much, and one for each content.
 REQUESTS: Final = 800
 REQUESTS_PER_CONTENT: Final = 9
+QUESTIONS: Final = 180
 OVER_BUDGET: Final = f"more than {REQUESTS_PER_CONTENT} requests for each distinct content"
 POOR_REQUESTS: Final = 200  # of a run at least, and in addition, from which on its site may be poor
 POOR_PER_CONTENT: Final = 2
@@ -116,6 +117,11 @@ class Sampling(NamedTuple):
 def requests_for(contents: int) -> int:
     """How many requests a run may make on a site with so many distinct contents."""
     return REQUESTS + REQUESTS_PER_CONTENT * contents
+
+
+def questions_for(contents: int) -> int:
+    """How many requests a run may make with those of questions."""
+    return requests_for(contents) + QUESTIONS + contents
 
 
 def is_poor(requests: int, contents: int) -> bool:

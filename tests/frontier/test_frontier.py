@@ -18,7 +18,7 @@ from crawler.frontier.sqlite.state_file import remove_state
 from crawler.model.external import CheckedLink, ExternalCheck, ExternalRow
 from crawler.model.facts import Entry, Facts, Lastmod, Validators
 from crawler.model.ledger import LedgerHead, LedgerRow
-from crawler.model.note import EXTERNAL, UNRELIABLE, Note
+from crawler.model.note import ASKED_PLACES, EXTERNAL, UNRELIABLE, Note
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
 from crawler.model.rendering import Inputs, Needs, PageSummary, Rendering, UsedAnswer
@@ -30,7 +30,7 @@ from crawler.model.serialise import moment
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
 from crawler.model.survey import Doubts, PagesOfKind, SameContent, WithContent
 from crawler.model.trap import ImpossibleValues, Trap
-from crawler.model.visit import Lease, Link, Visit
+from crawler.model.visit import AskedPlaces, Lease, Link, Visit
 from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url, origin, target
 from crawler.ports import Frontier, Round, SiteRule, reads
@@ -1519,10 +1519,11 @@ async def test_values_that_values_lead_to_come_last(bench: Bench) -> None:
     assert {one.url for one in articles} <= {*asked[:250]}
 
 
+@pytest.mark.parametrize("questions", [0, 60])
 async def test_first_content_of_a_pattern_raises_no_budget(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, questions: int
 ) -> None:
-    """Thirty pages, and posted links to each with a parameter that it greets."""
+    """Thirty pages, and posted links to each with a parameter that it greets. Twenty are read again."""
     monkeypatch.setattr(traps, "REQUESTS", 200)
     await bench.ready()
     [root] = await bench.leases()
@@ -1533,6 +1534,7 @@ async def test_first_content_of_a_pattern_raises_no_budget(
         for n in range(SAMPLE - 1)
     ]
     await bench.settle(root, Listed(), *names, *posted)
+    await bench.frontier.remember(ASKED_PLACES, AskedPlaces(requests=questions))
     asked = 0
     while (leases := await bench.leases(10_000)) or (await advance(bench)).released:
         asked += len(leases)
@@ -1542,7 +1544,8 @@ async def test_first_content_of_a_pattern_raises_no_budget(
             content = digest(f"{name}{greeted}".encode())
             pages.append((lease, Facts(200, content=content, echoing=lease.visit.url), ()))
         await bench.settle_all(pages)
-    assert asked == requests_for(len(names))
+        await bench.frontier.read_again([one.url for one in names[:20]])
+    assert asked == requests_for(len(names)) - questions
 
 
 async def test_reported_traps_are_stored_once(bench: Bench) -> None:

@@ -20,7 +20,7 @@ from crawler.parse.url import Url
 from crawler.rules import ignored_parts, soft_404
 from crawler.rules.content_digest import is_suspicious
 from crawler.rules.spellings import Copy, Repeat, copies, unlisted_repeats
-from crawler.rules.traps import REQUESTS, requests_for
+from crawler.rules.traps import REQUESTS, questions_for, requests_for
 
 HOME = "https://a.example"
 SEGMENTS = st.sampled_from(["news", "News", "shop", "index.html", "a.html", "a", "de", "x9k2m4p7q1", "b;v=1"])
@@ -102,8 +102,7 @@ def test_no_page_that_is_known_to_be_true_is_missing(
 
 @given(st.integers(0, 10**7))
 def test_each_content_pays_for_ten_requests(contents: int) -> None:
-    asked_beside = 200 + contents
-    assert requests_for(contents) + asked_beside <= 10 * contents + 1_000
+    assert requests_for(contents) < questions_for(contents) <= 10 * contents + 1_000
     assert requests_for(contents + 1) > requests_for(contents) >= REQUESTS
 
 
