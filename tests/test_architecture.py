@@ -36,12 +36,12 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4368,
-    "model": 2070,
+    "model": 2077,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1081,
-    "rules": 5000,
+    "rules": 5045,
     "report": 4230,
     "fetch": 4086,
     "frontier": 9308,

@@ -1,6 +1,6 @@
 """The zoo: small sites that trap crawlers, and true sites that look like traps. `python -m benchmarks.zoo --help`."""
 
-from benchmarks.zoo import calendars, errors, lookalikes, oddities, queries, routing, strangers
+from benchmarks.zoo import calendars, errors, lookalikes, oddities, queries, routed, routing, strangers
 
-FAMILIES = (routing, errors, queries, calendars, lookalikes, strangers, oddities)
+FAMILIES = (routing, routed, errors, queries, calendars, lookalikes, strangers, oddities)
 SITES = {site.name: site for family in FAMILIES for site in family.SITES}

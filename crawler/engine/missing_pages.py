@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from crawler.engine.finish.answers import plain_markup
 from crawler.model.note import ASKED_PLACES, MISSING
 from crawler.model.reply import Reply
+from crawler.model.survey import DoubtfulPlace
 from crawler.model.visit import AskedPlaces, Lease, MissingPage, Visit
 from crawler.parse.extract import Extract
 from crawler.parse.fingerprint import MOST_BLOCKS
@@ -26,7 +27,6 @@ from crawler.rules.ignored_parts import ShownPage
 from crawler.rules.judge import Judge
 from crawler.rules.nonexistent_pages import NAME
 from crawler.rules.redirects import target_of
-from crawler.rules.soft_404 import DOUBTFUL
 from crawler.rules.traps import QUESTIONS
 
 SAMPLES = 6  # pages to which the start page links, that are compared
@@ -106,13 +106,13 @@ class MissingPages(Struct, eq=False):
         left = await self.frontier.read(reads.QuestionsLeft())
         most = self._asked + left - QUESTIONS if left is not None else sys.maxsize
         tried = 0  # folders with few pages that had no page for nothing
-        for place, pages in sorted(places.items(), key=lambda found: _turn(*found)):
-            is_small = len(pages) < DOUBTFUL
-            is_due = not is_small or self._may_ask_small(place, asked, tried)
+        for place, one in sorted(places.items(), key=lambda found: _turn(*found)):
+            pages = one.pages
+            is_due = not one.is_small or self._may_ask_small(place, asked, tried)
             if is_due and self._asked < most and self._may_ask(place, pages, asked):
                 found = await self._of_place(place, pages, starts)
                 asked[place], news = found is not None, True
-                tried += is_small and not found
+                tried += one.is_small and not found
                 if found:
                     self._known[place] = found._replace(place=place)
             again += pages if asked.get(place) else ()
@@ -250,10 +250,9 @@ class MissingPages(Struct, eq=False):
         return ShownPage(url, frozenset(page.blocks), page.content, links, page.echoed)
 
 
-def _turn(place: str, pages: Sequence[Url]) -> tuple[bool, bool, int, str]:
+def _turn(place: str, found: DoubtfulPlace) -> tuple[bool, bool, int, str]:
     """In which order places are asked: last, those with few pages."""
-    few = -len(pages) if len(pages) < DOUBTFUL else 0
-    return bool(few), NAME in place, few, place
+    return found.is_small, NAME in place, -len(found.pages) if found.is_small else 0, place
 
 
 def _exact(found: MissingPage, asked: Sequence[ShownPage]) -> MissingPage:

@@ -20,7 +20,7 @@ from crawler.frontier.database import CHUNK, Database
 from crawler.frontier.levels import REPEATS
 from crawler.model.outcome import Unlisted, code
 from crawler.model.reasons import SeedKind, Why
-from crawler.model.survey import RepeatedPage, SameContent, WithContent
+from crawler.model.survey import DoubtfulPlace, RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates, soft_404
 from crawler.rules.nonexistent_pages import NAME, has_shape, shapes_of, starts_of
@@ -148,10 +148,10 @@ def withdraw(db: Database, pages: Sequence[Url] | WithContent, why: Why, detail:
 
 def doubtful_places(
     db: Database, known: Mapping[str, str | None], but: AbstractSet[str], *, alike: bool, only_dated: bool
-) -> Mapping[str, Sequence[Url]]:
+) -> Mapping[str, DoubtfulPlace]:
     """See `ports.reads.DoubtfulPlaces`."""
-    growing = _growing(db, alike=alike, only_dated=only_dated)
-    found: dict[str, list[Url]] = {place: [] for place in (*known, *growing) if place not in but}
+    growing = dict.fromkeys(known, False) | dict(_growing(db, alike=alike, only_dated=only_dated))
+    found = {place: DoubtfulPlace(is_small) for place, is_small in growing.items() if place not in but}
     # The ends of shapes by what they begin with; and what the addresses in other places begin with.
     ends, others = defaultdict[str, list[tuple[str, str]]](list), set[str]()
     contents = defaultdict[str, set[str | None]](set)
@@ -176,22 +176,18 @@ def doubtful_places(
                 near += found.keys() & soft_404.doubtful_places(url)
             for place in near:
                 if content is None or content != known.get(place):
-                    found[place].append(Url(url))
+                    found[place].pages.append(Url(url))
                     contents[place].add(content)
     # Few pages that repeat each other bring nothing anyway.
-    return {
-        place: urls
-        for place, urls in found.items()
-        if place in known or len(urls) >= DOUBTFUL or len(contents[place]) >= FEW
-    }
+    return {place: one for place, one in found.items() if not one.is_small or len(contents[place]) >= FEW}
 
 
-def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[str]:
+def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[tuple[str, bool]]:
     """Places of which pages led to enough others with one title.
 
-    Several folders may be like that, of which each has a few pages. Most sites have a title for each page,
-    so a few bytes are kept of each, and only pairs of a place and a title that may be frequent are counted
-    exactly: those whose hash is.
+    Several folders may be like that, of which each has a few pages: the second value is true of these.
+    Most sites have a title for each page, so a few bytes are kept of each, and only pairs of a place and a
+    title that may be frequent are counted exactly: those whose hash is.
     """
     places, named, titles, times = dict[str, int](), array("I"), array("q"), array("I", [0]) * HASHES
     places_of = lru_cache(CHUNK)(soft_404.doubtful_places)  # one page leads to many
@@ -218,8 +214,8 @@ def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[str]:
 
 def _frequent(
     places: Sequence[str], named: Sequence[int], titles: Sequence[int], times: Sequence[int]
-) -> Iterator[str]:
-    """The places with enough pages of one title. `times`: of each pair, by its hash."""
+) -> Iterator[tuple[str, bool]]:
+    """The places with enough pages of one title, and whether each has few. `times`: of pairs, by hash."""
     times_of_title = array("I", [0]) * HASHES
     for words in titles:
         times_of_title[words % HASHES] += 1
@@ -228,13 +224,14 @@ def _frequent(
         for pair in zip(named, titles, strict=True)
         if times_of_title[pair[1] % HASHES] >= DOUBTFUL and times[(pair[0] ^ pair[1]) % HASHES] >= FEW
     )
+    large = {number for (number, _), count in pairs.items() if count >= DOUBTFUL}
     in_folders = Counter[int]()
     for (number, words), count in pairs.items():
-        in_folders[words] += count if count >= FEW and NAME not in places[number] else 0
+        in_folders[words] += count if count >= FEW and "{" not in places[number] else 0
     for (number, words), count in pairs.items():
-        is_one_of_many = in_folders[words] >= DOUBTFUL and NAME not in places[number]
-        if count >= (FEW if is_one_of_many else DOUBTFUL):
-            yield places[number]
+        is_one_of_many = in_folders[words] >= DOUBTFUL and "{" not in places[number]
+        if number in large or (count >= FEW and is_one_of_many):
+            yield places[number], number not in large
 
 
 def repeated(db: Database) -> Sequence[RepeatedPage]:

@@ -195,6 +195,13 @@ class SameContent(Struct, frozen=True):
     example: Url
 
 
+class DoubtfulPlace(Struct):
+    """The listed pages of a place that grows from within."""
+
+    is_small: bool = False  # there are few, and other places have pages of the same title
+    pages: list[Url] = field(default_factory=list)
+
+
 class Balance(Struct, frozen=True):
     """The state of all URLs of a run: `discovered` is counted when URLs are added, the rest from records."""
 

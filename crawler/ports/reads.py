@@ -239,7 +239,7 @@ class SameContentGroups(Query[Sequence[survey.SameContent]], frozen=True):
 NO_PLACES: Final[Mapping[str, str | None]] = MappingProxyType({})
 
 
-class DoubtfulPlaces(Query[Mapping[str, Sequence[Url]]], frozen=True):
+class DoubtfulPlaces(Query[Mapping[str, survey.DoubtfulPlace]], frozen=True):
     """The listed pages of each calendar, folder, path with a query, or shape, that grows from within.
 
     Pages of it were the first that led to many others, which have one title. `known`: further such places,

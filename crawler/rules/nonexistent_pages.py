@@ -5,9 +5,10 @@ They are the same in every run. Which places of a site are asked is decided here
 """
 
 import re
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from crawler.parse.url import Url
 from crawler.rules.traps import date_in, without_date
 
 NAME: Final = "{name}"  # in place of what tells pages apart; no URL has braces in its path
+MOST_FORMS: Final = 2  # of the values of a query, of which what is like them is asked
 MOST_ASKED: Final = 8  # nonexistent pages of an origin, folder or path
 NUMBERS: Final = ("9876543210", "8765432109")  # in place of a number
 MANY_NUMBERS: Final = tuple("98765432109876543210"[at : at + 10] for at in range(MOST_ASKED))  # one for each
@@ -65,16 +67,22 @@ def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
     numbers where some have, and what is like its pages.
 
     Some sites read only names like theirs: with numbers, or with the year of a calendar of any spelling.
-    Of a path with a query: names as values, where pages have names there; numbers may be pages.
+    Of a path with a query: names as values, where pages have names there, and what is like these; numbers
+    alone may be pages.
     """
     first = min(pages, key=lambda url: (len(url), url))
     names = nonexistent_names(first)
+    numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
     if place.endswith("?"):
         named = {name for name, seen in differing(pages).items() if not all(map(_NUMBER.fullmatch, seen))}
         if not named.isdisjoint(name for name, _ in parameters(first)):
             yield [with_values(first, dict.fromkeys(named, name)) for name in names]
+        for page in _most_alike(pages, named):
+            own = {name: value for name, value in parameters(page) if name in named}
+            values = "&".join(own.values())
+            for form in _like(values, values, numbers):
+                yield [with_values(page, dict(zip(own, text.split("&"), strict=True))) for text in form]
         return
-    numbers = [f"9{int(name.partition('-')[0], 16):09}" for name in names]
     start, _, rest = place.partition(NAME)
     there = list(filter(None, (page.removeprefix(start).removesuffix(rest) for page in pages))) or [""]
     digits = [name for name in there if name.removesuffix(_ending(name)).isdigit()]
@@ -86,14 +94,29 @@ def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
         return
     if digits:
         yield [Url(f"{start}{number}{_ending(digits[0])}{rest}") for number in numbers]
+    for form in _like(one, other, numbers):
+        yield [Url(f"{start}{name}{rest}") for name in form]
+
+
+def _most_alike(pages: Iterable[Url], named: Collection[str]) -> Iterator[Url]:
+    """A page of each of the most frequent forms, but for numbers, of values that are no number."""
+    forms = defaultdict[Sequence[tuple[str, str]], list[Url]](list)
+    for page in pages:
+        values = [(name, value) for name, value in parameters(page) if name in named]
+        if any(map(_NUMBER.search, (value for _, value in values))):
+            forms[tuple((name, _NUMBER.sub("0", value)) for name, value in values)].append(page)
+    for same in sorted(forms.values(), key=lambda same: (-len(same), min(same)))[:MOST_FORMS]:
+        yield min(same, key=lambda page: (len(page), page))
+
+
+def _like(one: str, other: str, numbers: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Names like two that exist: with other numbers, and with years to come."""
     both = [(one, other)[at % 2] for at in range(MOST_ASKED)]
     forms = [
         [with_large_numbers(name, number) for name, number in zip(both, numbers, strict=True)],
         [_YEAR.sub(str(2_400 + 61 * at), name) for at, name in enumerate(both)],
     ]
-    for form in forms:
-        if one not in form and other not in form:
-            yield [Url(f"{start}{name}{rest}") for name in form]
+    return (form for form in forms if one not in form and other not in form)
 
 
 def like_linked(site: str, linked: Collection[Url]) -> Iterator[Sequence[Url]]:
@@ -103,7 +126,7 @@ def like_linked(site: str, linked: Collection[Url]) -> Iterator[Sequence[Url]]:
         yield [Url(f"{url}{end}") for url in at_origin(site)]
     paths = Counter(url.partition("?")[0] for url in linked if "?" in url)
     if path := max(paths, key=lambda path: (paths[path], path), default=""):
-        yield from at_place(f"{path}?", [url for url in linked if url.startswith(f"{path}?")])
+        yield from islice(at_place(f"{path}?", [url for url in linked if url.startswith(f"{path}?")]), 1)
 
 
 def impossible_value(page: Url, value: str, which: int) -> str:

@@ -44,8 +44,8 @@ def is_calendar(place: str) -> bool:
 
 def is_sure_calendar(place: str, days: Collection[Url]) -> bool:
     """Whether its days are many, and nothing but their dates in their addresses tells them apart."""
-    is_dated = "{date}" in place and "?" not in place
-    return is_dated and len(days) >= DOUBTFUL and not any("?" in url for url in days)
+    is_dated = "{date}" in place and "…" not in place
+    return is_dated and len(days) >= DOUBTFUL and all(("?" in url) is ("?" in place) for url in days)
 
 
 def title_words(url: str, title: str | None) -> str:

@@ -67,6 +67,12 @@ _DATE_INSIDE: Final = late(
     re.IGNORECASE,
 )
 # Without backtracking (`(?>` and `*+`), as a URL may contain "calend" a thousand times.
+# At the end of a value that has a route, or another name before it.
+_DATE_IN_VALUE: Final = late(
+    rf"(?:(?<=[/_.-])|(?<=%2F)){_YEAR}([-/]|%2F)(?:(?:{_MONTH}|{_NAMED})(?:\1{_DAY})?|W\d\d|{_WEEK}\1\d\d?)"
+    rf"(?=(?:/|%2F)?(?:\.[a-z]{{1,5}})?(?:&|$))|(?:(?<=/)|(?<=%2F)){_YEAR}{_TWO}{_TWO_DAYS}(?=&|$)",
+    re.IGNORECASE,
+)
 _CALENDAR_PATH: Final = late(
     r"/(?:(?:(?>[^/?]*?(?:calend|kalend|agenda))[^/?]*+|cal)/[^?]*\d|cal[_-]\d)", re.IGNORECASE
 )
@@ -192,10 +198,12 @@ def days_of(url: str) -> str | None:
     """The calendar that a page may be one of, wherever in its address the date stands."""
     if calendar := calendar_of(url):
         return calendar
-    path = url.partition("?")[0]
+    path, mark, query = url.partition("?")
     target = urls.target(path)
-    found = _date_inside(target)
-    return f"{urls.origin(path)}{target[: found.start()]}{{date}}{target[found.end() :]}" if found else None
+    if found := _date_inside(target):
+        return f"{urls.origin(path)}{target[: found.start()]}{{date}}{target[found.end() :]}"
+    found = _date_inside(query) if mark else None
+    return f"{path}?{query[: found.start()]}{{date}}{query[found.end() :]}" if found else None
 
 
 def _date_inside(target: str) -> re.Match[str] | None:
@@ -207,25 +215,39 @@ def date_in(url: str) -> tuple[int, int] | None:
     path, _, query = url.partition("?")
     if query and _calendar_query(query):
         found = _DATE_IN_QUERY.search(query)
-        return (len(path) + 1 + found.start(1), len(path) + 1 + found.end(1)) if found else None
+        start, end = found.span(1) if found else _in_value(query)
+        return (len(path) + 1 + start, len(path) + 1 + end) if end else None
     origin = len(urls.origin(path))
     target = urls.target(path)
-    in_path = _DATE_PATH.search(target) or _date_inside(target)
-    return (origin + in_path.start(), origin + in_path.end()) if in_path else None
+    if in_path := _DATE_PATH.search(target) or _date_inside(target):
+        return origin + in_path.start(), origin + in_path.end()
+    in_query = _date_inside(query)
+    return (len(path) + 1 + in_query.start(), len(path) + 1 + in_query.end()) if in_query else None
 
 
 def without_date(url: Url) -> Url:
-    """The URL without the parameters that are a date."""
+    """The URL without the parameters that are a date, or the date at the end of one."""
     path, _, query = url.partition("?")
+    start, end = _in_value(query)
+    query = query[:start].rstrip("/_.-") + query[end:]
     parts = query.split("&")
     dated = _dated_names([part.partition("=") for part in parts])
     left = "&".join(part for part in parts if part.partition("=")[0] not in dated)
     return Url(f"{path}?{left}" if left else path)
 
 
+def _in_value(query: str) -> tuple[int, int]:
+    """Where a value of a query ends with a date; an empty span if none does."""
+    found = _DATE_IN_VALUE.search(query) if _SOME_YEAR.search(query) else None
+    return found.span() if found else (0, 0)
+
+
 def _calendar_query(query: str) -> str:
     pairs = [part.partition("=") for part in query.split("&")]
     dated = _dated_names(pairs)
+    start, end = _in_value(query)
+    if not dated and end:
+        return f"{query[:start]}{{date}}{query[end:]}"
     others = {_NUMBER.sub("{n}", name) for name, _, _ in pairs if name not in dated}
     parts = [f"{name}={{date}}" for name in dated] + [f"{name}=…" for name in others]
     return "&".join(sorted(parts)) if dated else ""

@@ -875,7 +875,38 @@ async def test_places_that_grow_from_within_under_one_title_are_found(bench: Ben
         await bench.settle(lease, Listed(), facts=Facts(200, title="Sold out"))
     places = await bench.frontier.read(reads.DoubtfulPlaces())
     assert ([*places] == [f"{SITE}/shop/"]) is via.startswith("/shop/")
-    assert {*places.get(f"{SITE}/shop/", ())} >= ({SITE + url for url in urls} if places else set())
+    for place in places.values():
+        assert not place.is_small
+        assert {*place.pages} >= {SITE + url for url in urls}
+
+
+@pytest.mark.parametrize(
+    ("folders", "each", "differ", "is_doubtful"),
+    [
+        (7, 3, True, True),
+        (6, 3, True, False),
+        (20, 2, True, False),
+        (7, 3, False, False),
+        (40, 4, True, True),
+    ],
+)
+async def test_small_folders_of_one_title_are_doubtful_together(
+    bench: Bench, folders: int, each: int, differ: bool, is_doubtful: bool
+) -> None:
+    await bench.ready()
+    names = [f"{chr(97 + n % 26)}x{chr(97 + n // 26)}" for n in range(folders)]
+    firsts = [Visit(Url(f"{SITE}/{name}/"), 1, ROOT) for name in names]
+    [root] = await bench.leases()
+    await bench.settle(root, Listed(), *firsts, facts=Facts(200))
+    for lease in await bench.leases():
+        to = [Visit(Url(f"{lease.visit.url}{n}"), 2, lease.visit.url) for n in range(each)]
+        await bench.settle(lease, Listed(), *to, facts=Facts(200, title=lease.visit.url[::-1]))
+    for lease in await bench.leases(1_000):
+        content = digest(lease.visit.url.encode()) if differ else "00"
+        await bench.settle(lease, Listed(), facts=Facts(200, title="Sold out", content=content))
+    places = await bench.frontier.read(reads.DoubtfulPlaces())
+    assert places.keys() == ({one.url for one in firsts} if is_doubtful else set())
+    assert all(place.is_small for place in places.values())
 
 
 @pytest.mark.parametrize(
@@ -894,7 +925,7 @@ async def test_pages_whose_addresses_are_alike_grow_as_a_place(bench: Bench, for
     for lease in await bench.leases():
         await bench.settle(lease, Listed(), facts=Facts(200, title="Step"))
     places = await bench.frontier.read(reads.DoubtfulPlaces())
-    assert {*places[SITE + shape]} == {first, *others}
+    assert {*places[SITE + shape].pages} == {first, *others}
     but = await bench.frontier.read(reads.DoubtfulPlaces(but=frozenset({SITE + shape})))
     assert but.keys() == places.keys() - {SITE + shape}
     assert SITE + shape not in await bench.frontier.read(reads.DoubtfulPlaces(alike=False))
@@ -913,7 +944,7 @@ async def test_calendars_are_found_alone_if_asked_for(bench: Bench, form: str, p
     assert (await bench.frontier.read(reads.DoubtfulPlaces())).keys()
     places = await bench.frontier.read(reads.DoubtfulPlaces(only_dated=True))
     assert places.keys() == ({SITE + place} if place else set())
-    assert all({*urls} == {first, *others} for urls in places.values())
+    assert all({*found.pages} == {first, *others} for found in places.values())
 
 
 async def test_pages_with_scripts_are_counted_by_kind(bench: Bench) -> None:

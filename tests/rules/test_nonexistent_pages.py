@@ -197,7 +197,31 @@ def test_pages_of_two_sites_have_no_shape() -> None:
 )
 def test_names_are_asked_for_where_values_are_names(queries: list[str], form: str | None) -> None:
     found = list(nonexistent_pages.at_place(f"{HOME}/s?", [Url(f"{HOME}/s?{query}") for query in queries]))
-    assert len(found) == (form is not None)
-    for urls in found:
+    assert (len(found) > 0) is (form is not None)
+    for urls in found[:1]:
         assert len({*urls}) == nonexistent_pages.MOST_ASKED
         assert all(re.fullmatch(form or "", url.removeprefix(f"{HOME}/s?")) for url in urls)
+
+
+@pytest.mark.parametrize(
+    ("queries", "forms"),
+    [
+        (
+            ["r=poem-7", "r=plan/kw1-2026", "r=plan/kw2-2026"],
+            [r"plan/kw9\d{9}-9\d{9}", r"plan/kw1-2[4-8]\d\d"],
+        ),
+        (["r=a/b", "r=c/d"], []),
+        (["r=7/in", "r=8/in"], [r"9\d{9}/in"]),
+    ],
+)
+def test_what_is_like_values_is_asked_for(queries: list[str], forms: list[str]) -> None:
+    found = list(nonexistent_pages.at_place(f"{HOME}/?", [Url(f"{HOME}/?{query}") for query in queries]))
+    for urls, form in zip(found[1:], forms, strict=False):
+        assert all(re.fullmatch(rf"{re.escape(HOME)}/\?r={form}", url) for url in urls)
+    assert len(found) == 1 + len(forms) + ("poem" in queries[0])
+
+
+def test_year_of_a_route_is_four_centuries_later() -> None:
+    for form in ("/?r=diary/{}/11/05", "/?r=visits/{}-11-05/list&lang=en", "/?date={}-11-05"):
+        later = nonexistent_pages.centuries_later(Url(HOME + form.format(2026)))
+        assert later == HOME + form.format(2426)

@@ -140,7 +140,8 @@ async def unlist_empty_days(pages: Record, answers: SiteAnswers) -> None:
 
     Where each day says something else then, the site may ignore the date, and not be a calendar.
     """
-    for place, urls in (await pages.read(reads.DoubtfulPlaces(only_dated=True))).items():
+    for place, found in (await pages.read(reads.DoubtfulPlaces(only_dated=True))).items():
+        urls = found.pages
         empty, times = dict[Url, tuple[Url, frozenset[str]]](), Counter[str]()
         least = 1 if len(urls) == 1 or soft_404.is_sure_calendar(place, urls) else 2
         days = nonexistent_pages.from_both_ends(urls) if soft_404.is_calendar(place) else ()
