@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 72,
     "settings": 1721,
     "ports": 1081,
-    "rules": 5045,
+    "rules": 5050,
     "report": 4230,
     "fetch": 4086,
     "frontier": 9308,

@@ -122,7 +122,7 @@ def _kind(before: Sequence[Piece], now: Sequence[Piece]) -> LastChange:
         return LastChange.NEW
     every = groupby(zip(before, now, strict=True), lambda pair: pair[0].digest != pair[1].digest)
     parts = [list(part) for is_changed, part in every if is_changed]
-    if all(all(one.changes > 1 for _, one in part) or _learns(part) for part in parts):
+    if all(all(one.changes > 1 for _, one in part) or _learns(part) or _is_beside(part) for part in parts):
         return LastChange.REPEATED
     pairs = list(chain.from_iterable(parts))
     if SMALL_PART * len(pairs) > len(now):
@@ -135,6 +135,11 @@ def _kind(before: Sequence[Piece], now: Sequence[Piece]) -> LastChange:
 def _learns(pairs: Iterable[tuple[Piece, Piece]]) -> bool:
     """Whether noise is recognised in a part: what else changed in it was the same by chance before."""
     return any(one.is_noise and not old.is_noise for old, one in pairs)
+
+
+def _is_beside(pairs: Sequence[tuple[Piece, Piece]]) -> bool:
+    """Whether what changed is beside noise, and had changed before: it was the same by chance."""
+    return any(old.is_noise for old, _ in pairs) and all(old.has_changed for old, _ in pairs)
 
 
 def has_restless(watched: str | None) -> bool:

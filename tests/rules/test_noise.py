@@ -112,6 +112,8 @@ def test_first_change_shows_where_it_was() -> None:
         ("abc abd abe abf xbg", "+"),
         ("abcx abdy abey abfz", "~"),  # beside new noise: it was the same by chance
         ("abcx abdx abex xbfx", "+"),  # elsewhere in that night
+        ("abxy abzw abuw abtw abks", "~"),  # beside noise, where it had changed: it was the same by chance
+        ("axby axbz axbw axbu aybv", "+"),  # not beside it
         ("abc abd abe abe", "="),
         ("abcd abce abce abcf abcf abcg", "^"),  # again where it had changed, but not in a row
         ("abc abd abd abe abe abf", "+"),  # a large part of it
