@@ -35,21 +35,21 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4368,
-    "model": 2077,
+    "parse": 4384,
+    "model": 2080,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1081,
-    "rules": 5050,
-    "report": 4230,
+    "rules": 5062,
+    "report": 4237,
     "fetch": 4086,
-    "frontier": 9308,
+    "frontier": 9313,
     "sitemap": 5027,
     "engine": 3882,
     "workers": 1428,
-    "app": 6283,
-    "cli": 5980,
+    "app": 6289,
+    "cli": 5981,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

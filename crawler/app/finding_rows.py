@@ -18,12 +18,13 @@ from crawler.report.findings import Findings, PageFinding
 from crawler.report.forms import as_csv
 from crawler.report.inbound_links import FIRST
 from crawler.report.report import UNKNOWN, Item, Known, Said
-from crawler.report.url_kind import LINK_CODES
+from crawler.report.url_kind import BY_KIND, LINK_CODES, OF_READERS
 
 BATCH: Final = 2_000  # findings whose URLs are looked up together
 ROWS: Final = 20_000  # for which the links are read together,
 LINKS: Final = 4_000_000  # or for so many of them: four bytes each
 NAMES: Final = 50_000  # URLs that are remembered
+_OF_READERS: Final = frozenset(BY_KIND[kind] for kind in OF_READERS)
 
 
 class FindingRow(NamedTuple):
@@ -101,7 +102,7 @@ async def csv_lines(rows: Reads, known: Known) -> AsyncIterator[str]:
 
 async def _lines(rows: Reads, batch: Sequence[FindingRow], names: "_Names") -> AsyncIterator[str]:
     many = [row for row in batch if row.item.links > FIRST]
-    linking = await _linking(rows, {row.number for row in many if row.code not in FILES})
+    linking = await _linking(rows, {row.number: row.code for row in many if row.code not in FILES})
     loading = {
         code: await pages_with(rows, code, {row.item.url for row in many if row.code is code})
         for code in FILES
@@ -126,13 +127,16 @@ async def _lines(rows: Reads, batch: Sequence[FindingRow], names: "_Names") -> A
                 yield as_csv.item_line(row.code, row.item, row.item.url, name, said)
 
 
-async def _linking(rows: Reads, targets: Collection[int]) -> "Mapping[int, array[int]]":
-    """The pages that link to each of these URLs, by id."""
+async def _linking(rows: Reads, targets: Mapping[int, Code]) -> "Mapping[int, array[int]]":
+    """The pages that link to each of these URLs, by id. `targets`: with their findings."""
     found = {number: array("I") for number in targets}
     if found:
         async for edges in reports.each(rows.stream(reads.Edges())):
             for number in map(abs, edges.links):
                 if number in found and number != edges.id:
+                    found[number].append(edges.id)
+            for number in map(abs, edges.head):
+                if number in found and number != edges.id and targets[number] not in _OF_READERS:
                     found[number].append(edges.id)
     return found
 

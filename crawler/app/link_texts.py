@@ -175,7 +175,9 @@ class LinkTexts(Struct, frozen=True):
             found, links = await rows.read(reads.PagesOf(some)), await rows.read(reads.LinksOf(some))
             known = await rows.read(reads.AnchorsOf(some))
             for page in (found[number] for number in some if number in found and number in links):
-                targets = sorted({abs(to) for to in links[page.id].links} & broken.keys())[:MOST_TARGETS]
+                row = links[page.id]
+                leads = {abs(to) for to in (*row.links, *row.named)}
+                targets = sorted(leads & broken.keys())[:MOST_TARGETS]
                 old = (known.get((page.id, to)) for to in targets)
                 if page.type not in READABLE or all(
                     row and row.version == (page.content or "") for row in old

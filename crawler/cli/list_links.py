@@ -28,7 +28,7 @@ FIELDS: Final = (
     "text", "place",
 )  # fmt: skip
 GAP, CELL, ROW = "\0", "\1", "\2"  # are in no cell
-KINDS: Final = ("link", "redirect", "canonical")
+KINDS: Final = ("link", "head", "redirect", "canonical")
 BATCH: Final = 20_000  # links whose targets are looked up together
 WRITTEN: Final = 100  # pages whose links are written together: larger texts are memory anew each time
 REMEMBERED: Final = 400_000  # targets
@@ -116,8 +116,9 @@ async def spelt_links(
 
 
 def _of(edges: EdgeRow, *, all_kinds: bool) -> Iterator[_Links]:
-    link, *others = KINDS
+    link, head, *others = KINDS
     yield _Links(edges, link, edges.links)
+    yield _Links(edges, head, edges.head)
     if all_kinds:
         for kind, to in zip(others, (edges.redirect, edges.canonical), strict=True):
             if to:
@@ -151,7 +152,7 @@ async def _spelt(rows: Reads, batch: Sequence[_Links], targets: "_Targets", form
             continue
         for to in ids:
             if leads[abs(to)]:
-                said = anchors.get((source.id, abs(to))) if kind == "link" else None
+                said = anchors.get((source.id, abs(to))) if kind in KINDS[:2] else None
                 says = form.written("text", said.text or None, said.landmark or None) + last if said else None
                 spelt.append(f"{begin}{targets.other(abs(to), follow if to > 0 else avoid, says)}")
     return spelt

@@ -403,7 +403,8 @@ def links_of(db: Database, ids: Sequence[int]) -> Mapping[int, LinksRow]:
     rows = db.all(_LINKS_OF, {"ids": db.dialect.all_of(ids), "run": db.run})
     leads = db.dialect.arrays([row[1] for row in rows])
     return {
-        row[0]: LinksRow(links[row[2] or 0 :], row[3] or 0) for row, links in zip(rows, leads, strict=True)
+        row[0]: LinksRow(links[row[2] or 0 :], row[3] or 0, links[: row[2] or 0])
+        for row, links in zip(rows, leads, strict=True)
     }
 
 
@@ -414,7 +415,12 @@ def edges(db: Database, rows: Sequence[tuple[Any, ...]]) -> Sequence[EdgeRow]:
     leads = db.dialect.arrays([row[2] for row in rows])
     return [
         EdgeRow(
-            number, Url(url), links[first:] if first else links, ids.get(redirect, 0), ids.get(canonical, 0)
+            number,
+            Url(url),
+            links[first:] if first else links,
+            to := ids.get(redirect, 0),
+            other := ids.get(canonical, 0),
+            [link for link in links[:first] if link not in {to, other}] if first and not to else (),
         )
         for (number, url, _, first, redirect, canonical), links in zip(rows, leads, strict=True)
     ]

@@ -217,7 +217,7 @@ CREATE TABLE page (
     last_visit double precision,
     visits integer NOT NULL DEFAULT 0,           -- that could see a change, and those that saw one
     changes integer NOT NULL DEFAULT 0,
-    -- how many of the links, from the first on, are canonical or redirect targets
+    -- how many of the links, from the first on, nobody can click: redirect target, canonical, link elements
     named integer,
     outcome @text,
     detail @text,
@@ -311,11 +311,13 @@ SELECT u.url, u.run, x.code AS answer, x.status, x.detail, @time(x.checked) AS a
 FROM external AS x JOIN url AS u ON u.id = x.id JOIN page AS p ON p.id = u.id
     WHERE p.outcome = 'unlisted:offsite';
 CREATE VIEW links AS
-SELECT u.url AS source, t.url AS target, 'link' AS kind, CASE WHEN j.value < 0 THEN 1 ELSE 0 END AS nofollow,
-    a.text, a.landmark AS place
+SELECT u.url AS source, t.url AS target,
+    CASE WHEN @place > coalesce(p.named, 0) THEN 'link' ELSE 'head' END AS kind,
+    CASE WHEN j.value < 0 THEN 1 ELSE 0 END AS nofollow, a.text, a.landmark AS place
 FROM {_SETTLED_PAGES} @each(p.links) JOIN url AS t ON t.id = abs(j.value)
 LEFT JOIN anchor AS a ON a.id = u.id AND a.target = t.id
-WHERE {_OF_NEWEST} AND @place > coalesce(p.named, 0)
+WHERE {_OF_NEWEST}
+    AND (@place > coalesce(p.named, 0) OR (p.outcome <> 'moved' AND t.url IS DISTINCT FROM p.canonical))
 UNION ALL
 SELECT u.url, p.detail, 'redirect', 0, NULL, NULL
     FROM {_SETTLED_PAGES} WHERE {_OF_NEWEST} AND p.outcome = 'moved'

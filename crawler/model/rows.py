@@ -75,6 +75,7 @@ class EdgeRow(Struct, frozen=True):
     links: Sequence[int] = ()  # negative: nofollow
     redirect: int = 0  # 0: none
     canonical: int = 0  # 0: none, or itself
+    head: Sequence[int] = ()  # of link elements, which nobody can click; negative: nofollow
 
 
 class AnchorRow(NamedTuple):
@@ -92,6 +93,7 @@ class LinksRow(Struct, frozen=True):
 
     links: Sequence[int] = ()  # negative: nofollow
     redirect: int = 0  # 0: none
+    named: Sequence[int] = ()  # where it leads nobody who clicks: redirect, canonical, link elements
 
 
 class Tallies(Struct, frozen=True):

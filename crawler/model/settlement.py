@@ -21,7 +21,8 @@ class Verdict(Struct, frozen=True):
     links: Links = Links()
     unchanged: bool = False  # a 304: the links in the frontier are still valid
     truncated: bool = False  # the page has more links than are read
-    named: tuple[Url, ...] = ()  # those of `links` that are only named: the canonical, the redirect target
+    # Those of `links` that nobody can click: the canonical, the redirect target, those of link elements.
+    named: tuple[Url, ...] = ()
     features: Mapping[str, tuple[LabelledUrl, ...]] = MappingProxyType({})
     """What each optional feature read of the page; a 304 leaves what is stored."""
 

@@ -25,6 +25,7 @@ LONGEST_TITLE: Final = 200  # characters that are kept of a title
 LONGEST_TITLE_READ: Final = 10_000  # and that are looked at
 MAX_CANONICALS: Final = 10  # two different ones are already ignored
 MAX_ALTERNATES: Final = 500  # language versions
+MAX_IN_HEAD: Final = 500  # links of link elements that are told from others
 LONGEST_LANGUAGE: Final = 40  # characters of their codes
 # Elements of interest beside `a`: a walk for each name takes half of what a CSS selector for all takes.
 NAMES: Final = ("link", "meta", "script", "base", "area", "frame", "iframe", "time")
@@ -51,6 +52,8 @@ class ParsedPage(NamedTuple):
     base: str  # document base URL
     followed: Annotated[tuple[str, ...], Meta(max_length=MAX_LINKS)] = ()
     avoided: Annotated[tuple[str, ...], Meta(max_length=MAX_LINKS)] = ()  # linked only with nofollow
+    # Those of `followed` that only link elements name, which nobody can click.
+    in_head: Annotated[tuple[str, ...], Meta(max_length=MAX_IN_HEAD)] = ()
     canonicals: Annotated[tuple[str, ...], Meta(max_length=MAX_CANONICALS)] = ()
     robots: tuple[tuple[str, str], ...] = ()  # name in lower case, and content, of meta elements
     refresh: tuple[float, str] | None = None  # seconds, and the URL
@@ -274,6 +277,7 @@ class _Reading(Struct, eq=False):
     max_links: int
     base: str | None = None
     links: dict[str, bool] = {}  # href -> nofollow
+    in_head: dict[str, None] = {}  # those that only link elements have so far
     canonicals: dict[str, None] = {}
     robots: list[tuple[str, str]] = []
     refresh: tuple[float, str] | None = None
@@ -333,6 +337,7 @@ class _Reading(Struct, eq=False):
         if not text:
             return
         nofollow = rel is not None and "nofollow" in rel.lower().split()
+        self.in_head.pop(text, None)
         if text not in self.links and len(self.links) >= self.max_links:
             self.truncated = True
             return
@@ -342,7 +347,11 @@ class _Reading(Struct, eq=False):
         if "canonical" in rels and href and len(self.canonicals) < MAX_CANONICALS and _is_in_head(node):
             self.canonicals[href.strip(ASCII_WHITESPACE)] = None
         if not LINKING.isdisjoint(rels) and "stylesheet" not in rels:
+            text = (href or "").strip(ASCII_WHITESPACE).partition("#")[0]
+            is_new = text not in self.links or text in self.in_head
             self._link(href, " ".join(rels))
+            if is_new and self.links.get(text) is False and len(self.in_head) < MAX_IN_HEAD:
+                self.in_head[text] = None
 
     def _version(self, given: dict[str, str | None]) -> None:
         """A language version, wherever the element is: some parsers move the head into the body."""
@@ -374,6 +383,7 @@ class _Reading(Struct, eq=False):
             base,
             encoding.spell_queries(followed, self.encoding),
             encoding.spell_queries(avoided, self.encoding),
+            encoding.spell_queries(self.in_head, self.encoding),
             encoding.spell_queries(self.canonicals, self.encoding),
             tuple(self.robots),
             self.refresh,

@@ -16,16 +16,22 @@ class Resolved(NamedTuple):
     followed: dict[Url, None]
     avoided: dict[Url, None]  # linked only with nofollow
     left: int  # bytes left for further URLs; negative: some were dropped
+    in_head: dict[Url, None]  # those of `followed` that only link elements name
 
 
 def resolve(page: ParsedPage, normalise: Normaliser, most: int = MAX_LINK_BYTES) -> Resolved:
     """The URLs of a page's links in order, up to `most` bytes."""
     # URLs relative to a longer base are longer.
     base = page.base if len(page.base) <= LONGEST_URL else ""
-    followed, left = within(normalise.chunks(page.followed, base), most)
+    hrefs = [href for href in page.followed if href not in page.in_head] if page.in_head else page.followed
+    followed, left = within(normalise.chunks(hrefs, base), most)
+    in_head: dict[Url, None] = {}
+    if page.in_head:
+        in_head, left = within(normalise.chunks(page.in_head, base), left, known=followed)
+        followed |= in_head
     rest = normalise.chunks(page.avoided, base) if page.avoided else ()  # most pages avoid none
     avoided, left = within(rest, left, known=followed)
-    return Resolved(followed, avoided, -1 if page.followed and not base else left)
+    return Resolved(followed, avoided, -1 if page.followed and not base else left, in_head)
 
 
 def within(

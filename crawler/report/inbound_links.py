@@ -14,10 +14,12 @@ from typing import Final
 
 from crawler.model.rows import EdgeRow
 from crawler.report.clicks import numbers
+from crawler.report.url_kind import LINKED, OF_READERS
 
 FIRST: Final = 8  # linking pages that are stored for a URL
 LONGEST: Final = 20  # most hops of a chain
 PAGES: Final = 50  # pages that are kept of each kind
+_OF_HEAD: Final = LINKED - OF_READERS
 _NONE: Final = array("I", bytes(4 * FIRST))
 
 
@@ -74,8 +76,11 @@ class InboundLinks:
         """Add the links, redirect and canonical of one URL."""
         if row.links:
             self.pages += 1
-            if counted := self._counted(row.links):
-                self._count(counted, row.id)
+        counted = self._counted(row.links)
+        if row.head:
+            counted = [*counted, *(to for to in self._counted(row.head) if self._kinds[abs(to)] in _OF_HEAD)]
+        if counted:
+            self._count(counted, row.id)
         if 0 < row.canonical < len(self._kinds) and row.canonical != row.id:
             self.canonical[row.id] = row.canonical
 

@@ -36,6 +36,8 @@ FAILED: Final = frozenset({
 })  # fmt: skip
 LINKED: Final = FAILED | {UrlKind.MOVED, UrlKind.ROBOTS, UrlKind.NOINDEX, UrlKind.EXTERNAL}
 """Kinds for which the linking pages are reported."""
+OF_READERS: Final = frozenset({UrlKind.ROBOTS, UrlKind.NOINDEX})
+"""Those of them that link elements may name, as language versions: they are reported if readers can click."""
 RESTRICTING: Final = frozenset({401, 403, 405, 407, 451})
 """Statuses of a page that exists, and that not everybody is shown."""
 

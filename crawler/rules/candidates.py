@@ -88,7 +88,10 @@ class Candidates:
         if self.scope.mapped:
             links = self._ours(visit.url, outcome, links)
         named = _named(outcome)
-        leading = {*verdict.named, named}
+        given = verdict.named
+        if self.scope.mapped:
+            given = tuple(url if url == named else self.scope.ours(url) for url in given)
+        leading = {*given, named}
         if self.scope.rules and not self.scope.rules.follows(visit.url):
             links = Links(
                 tuple(url for url in links.followed if url == named),
@@ -105,7 +108,11 @@ class Candidates:
             else:
                 found.append(self.visit(url, visit.depth + 1, visit.url, named=url == named))
         avoided = array(
-            "q", [self._settled.number(url) or self._unsettled.number(url) for url in links.avoided]
+            "q",
+            [
+                0 if url in leading else self._settled.number(url) or self._unsettled.number(url)
+                for url in links.avoided
+            ],
         )
         found += [
             self.visit(url, visit.depth + 1, visit.url, nofollow=True)
@@ -117,7 +124,7 @@ class Candidates:
             self.listable(visit.url, outcome),
             verdict.facts,
             unchanged=verdict.unchanged,
-            named=verdict.named,
+            named=given,
             features=self._with_ours(verdict.features),
         )
         listable = self.scope.unlisted(visit.url) is None

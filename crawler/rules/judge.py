@@ -254,6 +254,8 @@ class Judge:
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
         canonical, conflict = self._canonical([*on_page, *self._header_canonicals(url, reply)])
         links, named, truncated = self._links(url, reply, page, said.directives, [canonical, refresh])
+        # Of a page that leads elsewhere, only where it leads.
+        named = tuple(to for to in named if to in {canonical, refresh}) if moves else named
         facts = facts._replace(
             unordered=duplicates.unordered(url, page.unordered, links.urls),
             variant=self._variant(url, reply),
@@ -342,22 +344,25 @@ class Judge:
     def _links(
         self, url: Url, reply: Response, page: ParsedPage, directives: Directives, more: Iterable[Url | None]
     ) -> tuple[Links, tuple[Url, ...], bool]:
-        """The links with `more` (canonical, refresh); those only in `more`; whether some were dropped."""
+        """The links with `more` (canonical, refresh); those nobody can click; whether any was dropped."""
         others = dict.fromkeys(filter(None, more))
         left = page_links.MAX_LINK_BYTES - sum(map(len, others))
-        followed, avoided, left = page_links.resolve(page, self._rules.normalise, left)
+        followed, avoided, left, in_head = page_links.resolve(page, self._rules.normalise, left)
         from_header, left = page_links.within([self._linked(url, reply)], left, known=followed)
+        in_head = {to: None for to in (*in_head, *from_header) if to != url and to not in avoided}
         if "nofollow" in self._rules.off:
             followed, avoided = followed | avoided, {}
         elif directives.nofollow:
             followed, avoided = {}, followed | avoided
         links = followed | from_header | others if from_header or others else followed.copy()
         links.pop(url, None)
-        named = tuple(
-            to for to in others if to in links and not (to in followed or to in from_header or to in avoided)
-        )
+        named = [
+            to for to in others
+            if to in links and (to in in_head or (to not in followed and to not in avoided))
+        ]  # fmt: skip
+        named += [to for to in in_head if to not in others]
         rest = tuple(to for to in avoided if to != url and to not in links)
-        return Links(tuple(links), rest), named, page.truncated or left < 0
+        return Links(tuple(links), rest), tuple(named), page.truncated or left < 0
 
     def _features(self, seen: SeenPage) -> Mapping[str, tuple[LabelledUrl, ...]]:
         """What the optional features read of a page."""

@@ -17,7 +17,7 @@ from crawler.model.outcome import Listed, VisitOutcome
 from crawler.model.settlement import Verdict, VisitResult
 from crawler.model.visit import Lease, MissingPage, Prior, Visit
 from crawler.parse import headers
-from crawler.parse.html import MAX_LINKS
+from crawler.parse.html import MAX_IN_HEAD, MAX_LINKS
 from crawler.parse.late import late
 from crawler.parse.url import HTTP_ORIGIN, ReceivedUrl, Url
 from crawler.rules.judge import unchanged
@@ -25,7 +25,7 @@ from crawler.settings.sections import Settings
 from crawler.workers.url_numbers import NumberedLinks, ReceivedUrls, SentUrls
 
 MOST_LINKS: Final = MAX_LINKS + headers.LINKS + 2  # plus a canonical and a refresh
-MOST_NAMED: Final = 2  # the canonical and the refresh
+MOST_NAMED: Final = MAX_IN_HEAD + headers.LINKS + 2  # with the canonical and the refresh
 MOST_FEATURES: Final = 20
 MOST_URLS: Final = 2_000  # that a feature reads of a page
 

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from crawler.cli.demo.site import Site
 from tests.cli.conftest import Run
+from tests.postgres import new_state
 
 QUICK = ("--rate", "0", "--retries", "0", "-q")
 PAGES = [f"/p/{number:02}" for number in range(25)]
@@ -83,3 +85,66 @@ def test_links_of_an_unknown_url_are_an_error(run: Run, site: str) -> None:
     assert (code, err) == (2, f"sitemap-crawler: --to: the state does not know {site}/never.\n")
     code, _, err = run("list", "pages", "--from", "/target")
     assert (code, err) == (2, "sitemap-crawler: --to, --from and --all-kinds are for links, not for pages.\n")
+
+
+HEAD = "".join(
+    f'<link rel="alternate" hreflang="{code}" href="{path}">'
+    for code, path in (("en", "/"), ("de", "/de"), ("fr", "/fr"), ("it", "/it"), ("es", "/es"), ("pl", "/pl"))
+)
+
+
+@pytest.fixture(params=["sqlite", "postgres", "workers"])
+def languages(run: Run, request: pytest.FixtureRequest) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The origin of a site with language versions that few pages link to, which was crawled; and its state."""
+    site, words = Site(), ()
+    words = {"postgres": ("--state", new_state()), "workers": ("--processes", "2")}.get(request.param, ())
+    state = words if request.param == "postgres" else ()
+    site.robots("User-agent: *\nDisallow: /pl\n")
+    site.page(
+        "/", head=HEAD, links=["/en", "/it"], headers={"Link": '</feed>; rel="alternate", </it>; rel="next"'}
+    )
+    site.page("/en", head=f'{HEAD}<link rel="next" href="/de">', canonical="/", links=["/"])
+    site.page("/de", head=HEAD, noindex=True)
+    site.page("/it", head=HEAD, noindex=True, links=["/fr", "/feed", "/es"])
+    site.page("/fr", head=HEAD)
+    with site.serve() as origin:
+        assert run("crawl", origin, *QUICK, *words)[0] == 0
+        yield origin, state
+
+
+@pytest.mark.slow
+def test_nobody_clicks_a_link_element(run: Run, languages: tuple[str, tuple[str, ...]]) -> None:
+    origin, state = languages
+
+    def rows(what: str, *words: str) -> list[dict[str, Any]]:
+        out = run("list", what, *(state or (origin,)), "--format", "jsonl", *words)[1].replace(origin, "")
+        return [json.loads(line) for line in out.splitlines()]
+
+    found = [(row["code"], row["url"], row["links"]) for row in rows("findings")]
+    assert ("noindex-linked", "/it", 1) in found
+    assert not [one for one in found if one[0] == "robots-linked" or one[1] == "/de"]
+    # What does not exist is a finding even so: it is mended where the element is.
+    assert [one for one in found if one[0] == "broken-link"] == [
+        ("broken-link", "/es", 5),
+        ("broken-link", "/feed", 2),
+    ]
+    pages = {row["url"]: (row["clicks"], row["links_in"], row["links_out"]) for row in rows("pages")}
+    assert pages["/"] == (0, 1, 2)
+    assert pages["/de"] == (None, 0, 0)
+    assert pages["/fr"] == (2, 1, 0)
+    assert pages["/it"] == (1, 1, 3)
+    links = [(row["source"], row["target"], row["kind"]) for row in rows("links", "--to", "/es")]
+    assert links == [
+        ("/", "/es", "head"),
+        ("/de", "/es", "head"),
+        ("/en", "/es", "head"),
+        ("/fr", "/es", "head"),
+        ("/it", "/es", "link"),
+    ]
+    assert [row["place"] for row in rows("links", "--from", "/", "--to", "/es")] == ["head"]
+    every = {(row["target"], row["kind"]) for row in rows("links", "--from", "/en", "--all-kinds")}
+    assert every == {
+        ("/", "link"), ("/", "canonical"), ("/de", "head"), ("/es", "head"), ("/fr", "head"), ("/it", "head"), ("/pl", "head"),
+    }  # fmt: skip
+    report = json.loads(run("report", *(state or (origin,)), "--format", "json")[1])
+    assert report["unreachable"] == 0

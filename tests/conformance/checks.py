@@ -187,7 +187,7 @@ def links(given: Given) -> tuple[Any, Any]:
     page = html.extract(
         html.PageSource(b64decode(given["html_b64"]), given["url"], charset=given.get("charset"))
     )
-    followed, avoided, _ = page_links.resolve(page, plain)
+    followed, avoided, *_ = page_links.resolve(page, plain)
     expected = {plain(link) for link in given["links"]} - {None}
     return sorted(expected), sorted({*followed, *avoided})
 

@@ -213,7 +213,7 @@ HTML = st.text(st.sampled_from("<>/=\"' !-&;#xabpr\x00é"), max_size=80).map(
     st.binary(max_size=300) | HTML.map(str.encode), st.sampled_from([None, "utf-8", "utf-16le", "gbk", "x"])
 )
 def test_any_bytes_are_accepted(body: bytes, charset: str | None) -> None:
-    urls, avoided, _ = page_links.resolve(
+    urls, avoided, *_ = page_links.resolve(
         html.extract(html.PageSource(body, URL, charset=charset)), Normaliser()
     )
     assert all(url.startswith(("http://", "https://")) for url in (*urls, *avoided))

@@ -88,6 +88,26 @@ def test_canonical_is_not_counted_as_link(markup: str, canonical: str | None, na
 
 
 @pytest.mark.parametrize(
+    ("markup", "named"),
+    [
+        ("<link rel=alternate hreflang=de href=/de>", ["/de"]),
+        ("<link rel=alternate href=/de><body><a href=/de>", []),
+        ("<link rel=next href=/2><body><iframe src=/2></iframe>", []),
+        ("<link rel=prev href=./2><body><a href=/dir/2>", []),
+        ('<link rel=alternate href=/de><link rel="alternate nofollow" href=/fr>', ["/de"]),
+        ("<link rel=alternate href=/x><link rel=canonical href=/x>", ["/x"]),
+        ("<meta name=robots content=nofollow><link rel=alternate href=/x>", ["/x"]),
+        ('<meta http-equiv=refresh content="0;url=/r"><link rel=alternate href=/x>', ["/r"]),
+        ("<link rel=alternate href=/page>", []),
+    ],
+)  # fmt: skip
+def test_nobody_can_click_a_link_element(markup: str, named: list[str]) -> None:
+    verdict = judged(html=head(markup), visit=Visit(Url(f"{SITE}/dir/page")))
+    assert [url.removeprefix(SITE) for url in verdict.named if not url.endswith("/page")] == named
+    assert set(verdict.named) <= set(verdict.links.urls), "it is visited all the same"
+
+
+@pytest.mark.parametrize(
     ("status", "outcome"),
     [
         (200, Listed()),

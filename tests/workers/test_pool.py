@@ -163,7 +163,7 @@ def test_a_message_of_this_form_is_read() -> None:
             ]
         ),
         [LISTED, PLAIN, NOTHING, ["x"], False, {}],
-        [LISTED, PLAIN, NOTHING, ["http://x/"] * 3, False, {}],
+        [LISTED, PLAIN, NOTHING, ["http://x/"] * (messages.MOST_NAMED + 1), False, {}],
         GOOD[:-1], [*GOOD, []], [*GOOD[:-1], None], [*GOOD[:-1], "x"], [*GOOD[:-1], {"images": [1]}],
         [*GOOD[:-1], {"images": [["", "javascript:x"]]}], [*GOOD[:-1], {"images": [["", "http://x/\x1b"]]}],
         [*GOOD[:-1], {"images": [["", "http://x/"]] * 2_001}], [*GOOD[:-1], {"images": [["\n", "http://x/"]]}],
