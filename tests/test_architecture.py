@@ -48,7 +48,7 @@ BUDGETS = {
     "sitemap": 5027,
     "engine": 3882,
     "workers": 1428,
-    "app": 6289,
+    "app": 6290,
     "cli": 5981,
     "testing": 55,
 }

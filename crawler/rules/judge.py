@@ -356,11 +356,8 @@ class Judge:
             followed, avoided = {}, followed | avoided
         links = followed | from_header | others if from_header or others else followed.copy()
         links.pop(url, None)
-        named = [
-            to for to in others
-            if to in links and (to in in_head or (to not in followed and to not in avoided))
-        ]  # fmt: skip
-        named += [to for to in in_head if to not in others]
+        named = (to for to in dict.fromkeys((*others, *in_head)) if to != url)
+        named = (to for to in named if to in in_head or not (to in followed or to in avoided))
         rest = tuple(to for to in avoided if to != url and to not in links)
         return Links(tuple(links), rest), tuple(named), page.truncated or left < 0
 

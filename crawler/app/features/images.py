@@ -2,7 +2,8 @@
 
 Google reads at most 1,000 images of a page. An image on a large share of the pages, such as a logo, tells
 nothing about any of them: it is site-wide, and left out. So is one that does not exist or may not be fetched,
-as `file_check` or the crawl itself found: search engines do not show what robots.txt forbids.
+as `file_check` or the crawl itself found: what is to be indexed must not be disallowed by robots.txt (Google
+Search Central, image sitemaps: `image:loc`; developers.google.com/search/docs/crawling-indexing/sitemaps).
 `parse.images` finds them in the markup.
 """
 
