@@ -114,7 +114,11 @@ async def job_facts(job: Job, refused: PublishRefused | None, *, is_published: b
     """How the run ended. `is_published`: by this process."""
     state = state_path(job.settings, job.starts[0])
     unfinished = _unfinished(job)
-    published_by = await job.frontier.recall(PUBLISHED_BY)
+    published_by, members, shared = await together(
+        job.frontier.recall(PUBLISHED_BY),
+        job.frontier.read(reads.MembersOfRun()),
+        _shared_contents(job.frontier),
+    )
     return {
         "site": job.stats.site,
         "fetched": job.stats.exchanges,
@@ -127,13 +131,13 @@ async def job_facts(job: Job, refused: PublishRefused | None, *, is_published: b
         "refused": str(refused) if refused else None,
         "notes": [
             *_notes(job.doubts, refused),
-            *await _shared_contents(job.frontier),
+            *shared,
             *await _advised_recipe(job.frontier, job.settings, job.starts),
         ],
         "published": bool(job.frontier.name) and published_by == job.frontier.name,
         "published_by": published_by,
         "member": job.frontier.name,
-        "members": len({member.name for member in await job.frontier.read(reads.MembersOfRun())}),
+        "members": len({member.name for member in members}),
         "state_words": reports.state_words(job.settings, job.starts[0]),
     }
 
@@ -168,8 +172,10 @@ async def _advised_recipe(pages: Record, settings: Settings, starts: Sequence[Ur
     """Names the recipe that would leave out many of the listed pages, judged by some of them."""
     if settings.scope.recipe:
         return ()
-    listed = (await pages.read(reads.RunBalance())).listed
-    targets = [target(url) for url in await pages.read(reads.AnsweringPages(RECIPE_SAMPLE))]
+    balance, sample = await together(
+        pages.read(reads.RunBalance()), pages.read(reads.AnsweringPages(RECIPE_SAMPLE))
+    )
+    listed, targets = balance.listed, [target(url) for url in sample]
     least = max(FEWEST_LEFT_OUT, LEAST_LEFT_OUT * len(targets))
     maybe = [one for one in targets if UNLISTED.search(one)]
     if len(maybe) < least:
@@ -217,6 +223,8 @@ async def _unmatched(pages: Record, settings: Settings) -> list[str]:
         for text in getattr(settings.scope, name)
     }
     patterns |= {f"[[rule]] {rule.match}": compile_pattern(rule.match) for rule in settings.rules.rule}
+    if not patterns:
+        return []
     async for chunk in pages.stream(reads.AllUrls()):
         if not patterns:
             break

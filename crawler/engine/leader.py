@@ -14,6 +14,7 @@ from crawler.engine.finish import dating, ignored_parts, soft_404s
 from crawler.engine.finish.answers import PROBES
 from crawler.engine.seed_reader import SeedReader
 from crawler.engine.site import CrawledSite
+from crawler.engine.together import together
 from crawler.model.note import ANSWERED
 from crawler.model.phases import Event, Phase
 from crawler.model.reasons import SeedKind
@@ -53,9 +54,8 @@ class Leader(Struct, eq=False):
 
     async def enter(self, phase: Phase) -> None:
         if phase is Phase.ARRIVING:
-            run = await self.frontier.read(reads.NewestRun())
+            run, _ = await together(self.frontier.read(reads.NewestRun()), self.site.starts.recall())
             self._is_partial, self.depth = run is not None and run.follows is not None, 0
-            await self.site.starts.recall()
             starts = [Visit(url) for url in self.site.candidates.scope.starts]
             self.stats.found(await self.frontier.add(starts, Seed(SeedKind.START)))
         elif phase is Phase.SEEDING:

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from crawler.engine.finish.answers import plain_markup
+from crawler.engine.together import together
 from crawler.model.note import ASKED_PLACES, MISSING
 from crawler.model.reply import Reply
 from crawler.model.survey import DoubtfulPlace
@@ -117,8 +118,10 @@ class MissingPages(Struct, eq=False):
                     self._known[place] = found._replace(place=place)
             again += pages if asked.get(place) else ()
         if news:
-            await self.frontier.remember(MISSING, self._known)
-            await self.frontier.remember(ASKED_PLACES, AskedPlaces(asked, self._asked))
+            await together(
+                self.frontier.remember(MISSING, self._known),
+                self.frontier.remember(ASKED_PLACES, AskedPlaces(asked, self._asked)),
+            )
         return await self.frontier.read_again(sorted(again)[: max(0, most - self._asked)])
 
     async def _of_origin(self, site: str, starts: Sequence[Url]) -> MissingPage | None:
@@ -132,7 +135,7 @@ class MissingPages(Struct, eq=False):
 
     async def _linked(self, starts: Sequence[Url]) -> Sequence[Url]:
         """The links of the start pages, as they were read."""
-        ids = [await self.frontier.read(reads.NumberOf(url)) for url in starts]
+        ids = await together(*(self.frontier.read(reads.NumberOf(url)) for url in starts))
         rows = await self.frontier.read(reads.LinksOf(tuple(ids)))
         linked = sorted({number for row in rows.values() for number in row.links if number > 0})
         return sorted(to.url for to in (await self.frontier.read(reads.TargetsOf(linked))).values())

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from crawler.engine.aliases import Aliases
+from crawler.engine.together import together
 from crawler.errors import StartForbidden, StartSilent, StartUnreachable
 from crawler.model.note import MOVED
 from crawler.model.outcome import HTML, Failed, Listed, Moved, Outcome, Unlisted
@@ -61,9 +62,9 @@ class StartUrls:
         """
         if not self._is_recalled:
             self._is_recalled = True
-            for start, to in await self.frontier.recall(MOVED):
+            moved, _ = await together(self.frontier.recall(MOVED), self.aliases.recall())
+            for start, to in moved:
                 self._admit(start, to)
-            await self.aliases.recall()
 
     async def moved(self, start: Url, to: Url) -> None:
         """Stores that `start`, a start URL or the target of its redirect, redirects to `to`."""

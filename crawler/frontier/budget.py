@@ -92,9 +92,10 @@ def questions_left(db: Database) -> int | None:
 
 
 def _count(db: Database, settled: int) -> _RunCounts:
-    requests, again, contents = db.one(FOUND, {"run": db.run, "below": ANY_DEPTH})
-    noted = db.one_or_none(NOTED, {"run": db.run, "key": ASKED_PLACES.key})
-    asked = ASKED_PLACES.read(noted[0]).requests if noted else 0
+    pages = db.ask(FOUND, {"run": db.run, "below": ANY_DEPTH})
+    noted = db.ask(NOTED, {"run": db.run, "key": ASKED_PLACES.key})()
+    [(requests, again, contents)] = pages()
+    asked = ASKED_PLACES.read(noted[0][0]).requests if noted else 0
     return _RunCounts(settled, requests, again + asked, contents)
 
 

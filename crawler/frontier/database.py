@@ -59,6 +59,8 @@ class Database(ABC):
         """The number of this member; 0 while it only reads."""
         self.interval = (0, 0.0, 0.0)
         """The number of a run, its `RunTime.interval`, and when it began: read once."""
+        self.end: Callable[[], None] = lambda: None
+        """Sends the end of the transaction with what was asked last: nothing more is written in it."""
         self.is_retry = False
         """The transaction is tried again, and may have been committed before."""
 

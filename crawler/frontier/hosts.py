@@ -88,12 +88,17 @@ class HostTable:
             return self._ids[origin]
         if origin in self._others:
             return None
-        if self._db.one_or_none(ID, {"origin": origin}) is None and self._db.count(COUNT) >= self._most:
+        known, count = self._db.ask(ID, {"origin": origin}), self._db.ask(COUNT)
+        if rows := known():
+            self._ids[origin] = rows[0][0]
+            return self._ids[origin]
+        if count()[0][0] >= self._most:
             if len(self._others) > MOST_REMEMBERED:
                 self._others.clear()
             self._others.add(origin)
             return None
-        return self.id(origin)
+        self._ids[origin] = self._add(origin)
+        return self._ids[origin]
 
     def id(self, origin: str) -> int:
         """The number of a host, which is added if it is new."""

@@ -73,6 +73,7 @@ UPDATE run SET budget = budget - :pages WHERE number = :run AND budget IS NOT NU
 """
 
 ANY_LEASED: Final = f"SELECT EXISTS (SELECT 1 FROM visit WHERE state = {LEASED})"
+FIRST_DUE: Final = f"SELECT min(due) FROM visit WHERE state IN ({WAITING}, {LEASED})"
 ANY_OUT: Final = f"SELECT EXISTS (SELECT 1 FROM visit WHERE state IN ({WAITING}, {LEASED}))"
 ANY_OPEN: Final = f"""
 SELECT EXISTS (SELECT 1 FROM visit WHERE state BETWEEN {QUEUED} AND {LEASED} AND depth <= :depth)
@@ -243,7 +244,8 @@ class Leases:
         budget = self._db.count("SELECT budget FROM run WHERE number = :run FOR NO KEY UPDATE", run)
         if budget > 0:
             batch = self._lease(hosts, min(limit, budget), token, ahead)
-            self._db.do(SPEND, run | {"pages": len(batch.leases)})
+            if batch.leases:
+                self._db.do(SPEND, run | {"pages": len(batch.leases)})
             return batch
         if self._db.one(ANY_LEASED)[0]:
             return Batch(wait=PATIENCE)
@@ -278,10 +280,12 @@ class Leases:
         if leases:
             return Batch(leases)
         self._tidy_at = now  # at the next lease
-        if not hosts and not self._db.one(ANY_OUT)[0]:
+        out, due, leased = (self._db.ask(sql) for sql in (ANY_OUT, FIRST_DUE, ANY_LEASED))
+        self._db.end()
+        if not out()[0][0] and not hosts:
             return Batch(finished=True, is_idle=True)
-        wait = self._wait(hosts, now)
-        rests = wait is not None and wait > waits.SOON and not self._db.one(ANY_LEASED)[0]
+        wait = self._wait(hosts, due()[0][0], now)
+        rests = wait is not None and wait > waits.SOON and not leased()[0][0]
         return Batch(wait=wait, rests=rests, is_idle=not hosts)
 
     def _book(self, hosts: list[tuple[Any, ...]], limit: int, now: float) -> list[_Booking]:
@@ -350,9 +354,8 @@ class Leases:
         visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
         return Lease(due.id, token, visit, due.attempts, slot.at, slot.robots_first, due.deaths, prior)
 
-    def _wait(self, hosts: list[tuple[Any, ...]], now: float) -> float | None:
+    def _wait(self, hosts: list[tuple[Any, ...]], due: float | None, now: float) -> float | None:
         """Seconds until a waiting visit is due or a host has a slot again."""
-        due = self._db.one(f"SELECT min(due) FROM visit WHERE state IN ({WAITING}, {LEASED})")[0]
         moments = [] if due is None else [due]
         for _, _, _, upcoming, robots_leased_until, robots_read_at, _ in hosts:
             robots_first = pace.needs_robots(robots_read_at, now)

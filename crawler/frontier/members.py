@@ -8,7 +8,7 @@ leadership.
 import os
 import socket
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -58,6 +58,7 @@ ALIVE: Final = "SELECT count(*) FROM member WHERE NOT gone AND until > :now AND 
 TAKE_LEADERSHIP: Final = """
 UPDATE run SET leader = :me WHERE number = :run AND (leader IS NULL OR leader = :me)
 AND status IN ('crawling', 'complete') AND ended IS NULL
+AND EXISTS (SELECT 1 FROM member WHERE id = :me AND NOT gone) RETURNING number
 """
 
 # Locked, so that the leadership stays with this member until the transaction ends.
@@ -146,8 +147,12 @@ class Members:
 
     def take_leadership(self) -> bool:
         """See `ports.Runs.take_leadership`."""
-        self.ask_alive()()
-        return self._db.changed(TAKE_LEADERSHIP, {"me": self._db.member, "run": self._db.run}) > 0
+        me, alive, taken = self._db.member, self.ask_alive(), self._ask_to_lead()
+        alive()
+        return bool((taken if self._db.member == me else self._ask_to_lead())())
+
+    def _ask_to_lead(self) -> Callable[[], list[Any]]:
+        return self._db.ask(TAKE_LEADERSHIP, {"me": self._db.member, "run": self._db.run})
 
     def is_leader(self) -> bool:
         """Whether this member leads; if it does, it does so until the transaction ends."""

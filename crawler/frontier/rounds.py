@@ -224,18 +224,19 @@ class Rounds:
         """Decide on the samples that were read, and release the next URLs, down to `depth`."""
         if self._db.is_retry and (due := self._db.count(DUE, {"depth": depth})):
             return Round(due)  # the round was committed, and the answer was lost
+        queued = self._db.ask(BUSY, {"depth": depth})  # no decision changes that
         closed, doubtful = self._decide()
         if doubtful:
             return Round(0, closed, doubtful)
-        busy = {host for (host,) in self._db.all(BUSY, {"depth": depth})}
+        busy = {host for (host,) in queued()}
         level = 0 if busy else self._levels.descend(depth)
         released = level if level or busy else self._revisits.release_new()
         if level or not released:
             released += self._release(depth, closed, busy, level)
         if not released and not busy:
             released = self._revisits.release_known() or self._revisits.release_new(sparing=False)
-        if not released and not self._db.one(ANY_OUT)[0]:
-            closed += self._end(depth)
+        if not released and (held := self._rest(depth)) is not None:
+            closed += self._end(depth, held)
             if self._patterns.is_partial:
                 self._revisits.close()
             else:
@@ -274,12 +275,16 @@ class Rounds:
         closed = stored_traps(self._db, len(shut) + 1_000)
         return [trap for trap in closed if trap.pattern in shut], doubtful
 
-    def _end(self, depth: int) -> list[Trap]:
-        """Bar everything that is held, once the budget is spent."""
-        held = self._db.one_or_none(EXAMPLE_OF_ALL, {"depth": depth})
-        if held is None or self._budget.left(1):
+    def _rest(self, depth: int) -> list[tuple[str]] | None:
+        """An example of what is held, if there is any; None while something is leased or waits."""
+        out, held = self._db.ask(ANY_OUT), self._db.ask(EXAMPLE_OF_ALL, {"depth": depth})
+        return None if out()[0][0] else held()
+
+    def _end(self, depth: int, held: list[tuple[str]]) -> list[Trap]:
+        """Bar everything that is held, once the budget is spent. `held`: an example."""
+        if not held or self._budget.left(1):
             return []
-        spent = Trap("repeats", OVER_BUDGET, held[0])
+        spent = Trap("repeats", OVER_BUDGET, held[0][0])
         self._bar(None, spent.pattern, depth=depth)
         self._patterns.store_traps([spent])
         return [spent]
@@ -306,8 +311,8 @@ class Rounds:
         The others do not wait for levels: a chain of repeats would spend the budget before any of them was
         looked at. `busy`: hosts that are left out. `level`: URLs of the next level, which are due.
         """
-        waiting = [_Held(*row) for row in self._db.all(WITH_HELD, {"run": self._db.run})]
-        begun = dict(self._db.all(RETRIED_OF_PATTERNS))
+        held, retried = self._db.ask(WITH_HELD, {"run": self._db.run}), self._db.ask(RETRIED_OF_PATTERNS)
+        waiting, begun = [_Held(*row) for row in held()], dict(retried())
         waiting = [
             replace(one, left=one.left - begun.get(one.trap, 0))
             for one in self._growing(waiting, closed)

@@ -251,3 +251,20 @@ async def test_a_host_without_a_pace_is_asked_for_no_slot(far: tuple["PostgresFr
     assert await member.slot(SITE) == member.clock() + 5.0
     await member.pace(SITE, 2.0)
     assert await member.slot(SITE) > member.clock() + 5.0
+
+
+async def test_round_trips_of_a_lease_of_nothing(far: tuple["PostgresFrontier", Proxy]) -> None:
+    """What is left is asked with the end of the transaction."""
+    member, proxy = far
+    await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
+    await member.add([Visit(ROOT)])
+    assert len((await member.lease(GROUP)).leases) == 1
+    turns = list[int]()
+    for _ in range(8):
+        before = proxy.turns
+        batch = await member.lease(GROUP)
+        assert not batch.leases
+        assert not batch.finished
+        assert batch.wait
+        turns.append(proxy.turns - before)
+    assert min(map(sum, pairwise(turns))) <= 4

@@ -12,6 +12,7 @@ import pytest
 from tests.postgres import Server, named, new_state
 from tests.server import Origin, Talk, http, page, serving
 from tests.shared.members import LIFE, Crew, crew
+from tests.shared.proxy import proxy_before
 from tests.shared.sites import PAGES, asked, files, words
 from tests.waiting import outlive, until
 
@@ -31,6 +32,14 @@ def test_members_publish_bytes_of_one_process_also_in_next_run(
         assert files(out) == files(alone / str(turn))
     conditional = [request for request in site.log[before:] if "if-modified-since" in request.headers]
     assert len(conditional) == 3 * PAGES, "what was dated is asked whether it changed"
+
+
+def test_round_trips_of_what_is_around_the_pages(small: Origin, members: Crew, tmp_path: Path) -> None:
+    """A ratchet, with room for heartbeats and answers in parts."""
+    with proxy_before(new_state()) as (state, proxy):
+        crawl = members.start(words(small, state, tmp_path / "out"))
+        assert crawl.wait() == 0, crawl.said
+    assert proxy.turns <= 235
 
 
 # Between a commit and the next one nothing is written: to die after one is to die before the other. Only verbs that write

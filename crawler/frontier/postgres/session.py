@@ -173,19 +173,24 @@ class Session:
         connection = self.db.connection
         try:
             with ExitStack() as sent:
-                self.db.pipeline = sent.enter_context(pipelined(connection))
+
+                def end() -> None:
+                    if self.db.pipeline:
+                        connection.execute("COMMIT")
+                        self.db.pipeline = None
+                        sent.close()  # waits for all of it
+
+                self.db.pipeline, self.db.end = sent.enter_context(pipelined(connection)), end
                 how, member = ("READ ONLY", None) if self._read_only else ("", self.db.member)
                 begin(connection, self._address, how, member)
                 answer = verb(*args, **kwargs)
                 with failpoint(f"commit of {verb.__name__}"):
-                    connection.execute("COMMIT")
-                    sent.close()  # waits for all of it
+                    end()
         except BaseException:
             self.db.pipeline = None
             with suppress(psycopg.Error):
                 connection.execute("ROLLBACK")
             raise
-        self.db.pipeline = None
         return answer
 
     def lend(self, work: Callable[["psycopg.Connection[Any]"], None]) -> None:
@@ -208,9 +213,7 @@ class Session:
     def close(self, last: Callable[[], None]) -> None:
         """Close the connection, after one more transaction, which is not tried again."""
         with suppress(psycopg.Error):
-            begin(self.db.connection, self._address)
-            last()
-            self.db.connection.execute("COMMIT")
+            self._pipelined(last)
         self.db.connection.close()
 
     async def stream(
