@@ -2,6 +2,7 @@
 
     .venv/bin/python benchmarks/members.py crawl 10000            # 1, 2 and 4 members on the site of synthetic.py
     .venv/bin/python benchmarks/members.py crawl 10000 --delay 0 10 50   # with so many ms to the database and back
+    .venv/bin/python benchmarks/members.py crawl 300 --chain --delay 10    # each page links to one new page
     .venv/bin/python benchmarks/members.py crawl 10137 --real jdk --delay 0 10 50  # of a site of real_sites.py
     .venv/bin/python benchmarks/members.py faults 36 --delay 0 10 # members that are killed, frozen, and told to leave
     .venv/bin/python benchmarks/members.py verbs 1000000          # lease and settle alone
@@ -43,7 +44,7 @@ from crawler.frontier.postgres.frontier import PostgresFrontier
 from crawler.model.robots import RobotsFile
 from crawler.model.visit import Visit
 from tests.postgres import server
-from tests.server import Origin, serving
+from tests.server import Origin, http, page, serving
 from tests.shared.members import LIFE, Crew, crew
 from tests.shared.proxy import proxy_before
 from tests.shared.sites import asked, files, put, words
@@ -129,6 +130,17 @@ def made_up(total: int, port: int) -> Iterator[str]:
     finally:
         site.terminate()
         site.wait()
+
+
+@contextmanager
+def chain(total: int) -> Iterator[str]:
+    """The start URL of a site of which each page links to one new page."""
+    site = Origin("chain", "127.0.77.3")
+    for number in range(total):
+        more = [f"/{number + 1}"] if number + 1 < total else []
+        site.put(f"/{number or ''}", http(page(*more, text=f"page {number} of the chain")))
+    with serving(site):
+        yield site.url()
 
 
 @contextmanager
@@ -353,10 +365,13 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8298)
     parser.add_argument("--known", type=int, nargs="+", default=[0], help="URLs of each state before")
     parser.add_argument("--real", choices=[*real_sites.SITES], help="a site to crawl, of that many pages")
+    parser.add_argument(
+        "--chain", action="store_true", help="a site on which each page links to one new page"
+    )
     chosen = parser.parse_args()
     if chosen.what == "crawl":
         site = real(chosen.real) if chosen.real else made_up(chosen.total, chosen.port)
-        crawl(chosen.total, site, chosen.delay)
+        crawl(chosen.total, chain(chosen.total) if chosen.chain else site, chosen.delay)
     elif chosen.what == "faults":
         faults(chosen.total, chosen.delay)
     else:

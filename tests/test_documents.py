@@ -46,6 +46,7 @@ SCRIPTS = {
     "--plain",
     "--runs",
     "--against",
+    "--chain",
     "--database",
     "--delay",
     "--kill",
