@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 72,
     "settings": 1721,
     "ports": 1081,
-    "rules": 5062,
+    "rules": 5071,
     "report": 4237,
     "fetch": 4086,
     "frontier": 9337,

@@ -8,6 +8,7 @@ guessed. Whether the headers of a server are reliable shows only over a whole si
 end. The date of one page is then chosen by `record`. Pure.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
@@ -25,6 +26,7 @@ FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
 """The day the first website was announced. Older dates come from clocks that were never set."""
 
 FRESH_WITHIN: Final = timedelta(seconds=5)  # a date this close to the request was generated for it
+OFF: Final = timedelta(days=1)  # by which the clock of a server may differ, as dates may
 DATE_SOURCES: Final[Mapping[str, tuple[Source, ...]]] = {
     "auto": (Source.HEADER, Source.PAGE, Source.SITEMAP, Source.HISTORY),
     "header": (Source.HEADER,),
@@ -58,12 +60,22 @@ def credible(at: datetime, now: datetime) -> bool:
 
 
 def from_header(headers: Headers, now: datetime) -> datetime | None:
-    """The date of Last-Modified (RFC 9110 8.8.2), if there is exactly one field and its date is credible."""
+    """The date of Last-Modified (RFC 9110 8.8.2), if there is exactly one field and its date is credible.
+
+    A server whose clock is wrong, or a cache that does not say so, dates nothing.
+    """
     values = headers.all("last-modified")
-    if len(values) != 1:
+    if len(values) != 1 or _is_off(headers, now):
         return None
     at = http_date(values[0], now)
     return at if at and credible(at, now) else None
+
+
+def _is_off(headers: Headers, now: datetime) -> bool:
+    """Whether the clock of a server is wrong by more than a day. A cache may have kept its answer longer."""
+    server = http_date(headers.get("date") or "", now)
+    kept = re.fullmatch(r"[0-9]{1,9}", headers.get("age") or "")  # seconds (RFC 9111 5.1)
+    return server is not None and abs(now - server - timedelta(seconds=int(kept[0]) if kept else 0)) > OFF
 
 
 def is_fresh(at: datetime, headers: Headers, now: datetime) -> bool:

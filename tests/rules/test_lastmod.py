@@ -17,7 +17,7 @@ from crawler.errors import ConfigError
 from crawler.model.reply import Headers
 from crawler.model.survey import Evidence
 from crawler.ports import reads
-from crawler.rules.lastmod import from_page, is_fresh, why_unreliable
+from crawler.rules.lastmod import from_header, from_page, is_fresh, why_unreliable
 from crawler.settings.sections import Dates, Http, Output, Pace, Scope, Settings, State
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -69,6 +69,31 @@ def test_the_time_of_the_request_is_recognised_by_either_clock(
 )
 def test_most_pages_decide(counts: tuple[int, int, int, int], believed: bool) -> None:
     assert (why_unreliable(Evidence("https://a.example", *counts)) is None) is believed
+
+
+@pytest.mark.parametrize(
+    ("days", "age", "believed"),
+    [
+        (0, None, True),
+        (0.9, None, True),  # a zone that was taken for UTC
+        (-0.9, None, True),
+        (365, None, False),
+        (-365, None, False),
+        (-3, None, False),
+        (-30, "2592000", True),  # from a cache
+        (-30, "60", False),
+        (-30, "9" * 40, False),
+        (-30, "soon", False),
+    ],
+)
+def test_a_server_whose_clock_is_wrong_dates_nothing(days: float, age: str | None, believed: bool) -> None:
+    at = NOW + timedelta(days=days)
+    fields = [
+        ("Date", format_datetime(at, usegmt=True)),
+        ("Last-Modified", format_datetime(OLD, usegmt=True)),
+    ]
+    headers = Headers([*fields, ("Age", age)] if age else fields)
+    assert from_header(headers, NOW) == (OLD if believed else None)
 
 
 # -- whole crawls ----------------------------------------------------------------------------------------
