@@ -35,13 +35,13 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4384,
+    "parse": 4401,
     "model": 2080,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1081,
-    "rules": 5071,
+    "rules": 5074,
     "report": 4237,
     "fetch": 4086,
     "frontier": 9337,

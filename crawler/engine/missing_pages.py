@@ -18,7 +18,7 @@ from crawler.engine.together import together
 from crawler.model.note import ASKED_PLACES, MISSING
 from crawler.model.reply import Reply
 from crawler.model.survey import DoubtfulPlace
-from crawler.model.visit import AskedPlaces, Lease, MissingPage, Visit
+from crawler.model.visit import Lease, MissingPage, Visit
 from crawler.parse.extract import Extract
 from crawler.parse.fingerprint import MOST_BLOCKS
 from crawler.parse.url import Url, origin
@@ -65,14 +65,14 @@ class MissingPages(Struct, eq=False):
 
     async def has_places(self) -> bool:
         """Whether a folder answers anything: links were followed there before it was asked."""
-        return any((await self.frontier.recall(ASKED_PLACES)).answers.values())
+        return any((await self.frontier.recall(ASKED_PLACES))[0].values())
 
     async def recall(self, *, anew: bool = False) -> None:
         """Restores what this run was answered."""
         if self._known is None or anew:
             known = await self.frontier.recall(MISSING)
             self._known = None if known is None else dict(known)
-            self._asked = (await self.frontier.recall(ASKED_PLACES)).requests
+            _, self._asked = await self.frontier.recall(ASKED_PLACES)
 
     async def ask(self, starts: Sequence[Url]) -> None:
         """Asks each origin, once a run.
@@ -90,14 +90,14 @@ class MissingPages(Struct, eq=False):
             self._known |= {
                 place: self._known.get(origin(Url(place)), NOTHING)._replace(place=place) for place in places
             }
-            await self.frontier.remember(ASKED_PLACES, AskedPlaces(requests=self._asked))
+            await self.frontier.remember(ASKED_PLACES, ({}, self._asked))
             await self.frontier.remember(MISSING, self._known)
 
     async def ask_places(self, starts: Sequence[Url]) -> int:
         """Asks doubtful folders, paths and shapes, once a run each. How many pages there are read again."""
         if self._known is None:
             return 0
-        known = (await self.frontier.recall(ASKED_PLACES)).answers
+        known, _ = await self.frontier.recall(ASKED_PLACES)
         asked = dict(known)
         again, news = list[Url](), False
         contents = {place: page.content for place, page in self._known.items() if page.place}
@@ -120,7 +120,7 @@ class MissingPages(Struct, eq=False):
         if news:
             await together(
                 self.frontier.remember(MISSING, self._known),
-                self.frontier.remember(ASKED_PLACES, AskedPlaces(asked, self._asked)),
+                self.frontier.remember(ASKED_PLACES, (asked, self._asked)),
             )
         return await self.frontier.read_again(sorted(again)[: max(0, most - self._asked)])
 

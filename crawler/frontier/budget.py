@@ -95,7 +95,7 @@ def _count(db: Database, settled: int) -> _RunCounts:
     pages = db.ask(FOUND, {"run": db.run, "below": ANY_DEPTH})
     noted = db.ask(NOTED, {"run": db.run, "key": ASKED_PLACES.key})()
     [(requests, again, contents)] = pages()
-    asked = ASKED_PLACES.read(noted[0][0]).requests if noted else 0
+    asked = ASKED_PLACES.read(noted[0][0])[1] if noted else 0
     return _RunCounts(settled, requests, again + asked, contents)
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from crawler.model.external import BrokenFile, ExternalCheck
 from crawler.model.rendering import RenderedPage
 from crawler.model.survey import Restless, SiteHealth, VanishedPages
-from crawler.model.visit import AskedPlaces, MissingPage, ScriptedPages
+from crawler.model.visit import MissingPage, ScriptedPages
 from crawler.parse.url import Url
 
 T = TypeVar("T")
@@ -112,8 +112,10 @@ MISSING: Final = Note[Mapping[str, MissingPage] | None]("missing", dict[str, Mis
 origin was asked yet.
 """
 
-ASKED_PLACES: Final = Note[AskedPlaces]("asked places", AskedPlaces, AskedPlaces())
-"""Folders and paths that were asked for a nonexistent page, and whether they answered with one."""
+ASKED_PLACES: Final = Note[tuple[Mapping[str, bool], int]](
+    "asked places", tuple[dict[str, bool], int], ({}, 0)
+)
+"""Folders and paths that were asked for a nonexistent page, whether they answered with one; all requests."""
 
 SCRIPTED: Final = Note[ScriptedPages]("scripted", ScriptedPages, ScriptedPages())
 """The pages that are rendered as samples, and the kinds of pages that are all rendered."""

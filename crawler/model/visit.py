@@ -58,13 +58,6 @@ class MissingPage(NamedTuple):
     instead: tuple[Url, ...] = ()  # true pages that are shown in their place
 
 
-class AskedPlaces(NamedTuple):
-    """The places that were asked in a run, and whether they have such a page; and the requests for all."""
-
-    answers: dict[str, bool] = {}  # noqa: RUF012 - no value is changed
-    requests: int = 0
-
-
 class ScriptedPages(NamedTuple):
     """Which pages a run renders, beside those that show nothing without scripts."""
 

@@ -43,6 +43,14 @@ _COUNTS: Final = _noise(
 )
 _AGO: Final = _noise(
     r"\b(?:\d{1,4}|an?|one|two|three|few)\s(?:second|minute|hour|day|week|month|year)s?\sago\b"
+    r"|\bvor\s(?:\d{1,4}|eine[mr])\s(?:sekunde|minute|stunde|tag|woche|monat|jahr)(?:e?n)?\b"
+    r"|\bil y a\s(?:\d{1,4}|une?)\s(?:(?:seconde|minute|heure|jour|semaine|an|année)s?|mois)\b"
+    r"|\b(?:hace|há)\s(?:\d{1,4}|una?|uma?)\s(?:(?:segundo|minuto|hora|d[ií]a|semana|a[ñn]o)s?|m[eê]s(?:es)?)\b"
+    r"|\b\d{1,4}\s(?:second[oi]|minut[oi]|or[ae]|giorn[oi]|settiman[ae]|mes[ei]|ann[oi])\sfa\b"
+    r"|\b\d{1,4}\s\w{1,12}\s(?:geleden|temu|назад|тому|önce)\b|\bpřed\s\d{1,4}\s\w{1,12}\b"
+    r"|\bf[öo]r\s\d{1,4}\s\w{1,12}\s(?:sedan|siden)\b"
+    r"|\d{1,4}\s?(?:秒|分|分钟|分鐘|小时|小時|時間|天|日|周|週|週間|个月|個月|か月|ヶ月|年)前"
+    r"|\d{1,4}\s?(?:초|분|시간|일|주|개월|달|년)\s?전(?!\w)"
 )
 _JUST_NOW: Final = _noise(r"\bjust now\b")
 _CLOCK: Final = _noise(r"\b\d{1,2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:\s?[ap]m)?\b")  # with seconds
@@ -59,13 +67,21 @@ _ZERO, _BLANK = b"0 "
 _BARE: Final = late(rb"0(?:[0.,']{0,20}0)?[km]?")  # a number that stands alone
 _LONG: Final = re.compile(rb" [^ ]{%d,}" % LONG_WORD)
 _CLOCKS: Final = b"0:00:00"
-_LATELY: Final = (b" ago", b"just now")
+_JUST: Final = b"just now"
+_WITHOUT_DIGIT: Final = (b" ago", _JUST)
+_AGES: Final = tuple(
+    word.encode()
+    for word in (
+        " ago", "vor 0", "vor eine", "il y a ", "hace ", "há ", " fa", " geleden", " temu", " назад", " тому",
+        " önce", "před 0", " sedan", " siden", "前", "전",
+    )
+)  # fmt: skip
 _MAKES: Final = tuple(word.encode() for word in _MAKERS)
 _STAMPS: Final = (
     *_MAKES, "©".encode(), b"(c)", b"copyright", b" time", b"today is", b"page load", b"page gener",
     b"page render", b"request",
 )  # fmt: skip
-_SIGNS: Final = (_CLOCKS, *_LATELY, *_STAMPS)
+_SIGNS: Final = (_CLOCKS, _JUST, *_AGES, *_STAMPS)
 _HEADS: Final = tuple(noun.encode() for noun in ("page", *_NOUNS) if noun not in {"visitor", "reader"})
 _COUNTS_END: Final = frozenset(b"0km")  # the end of a number before a noun that is counted
 _BEFORE_NUMBER: Final = re.compile(rb"[a-z]+(?: (?:online|today))? ?[:=] ?0")
@@ -97,9 +113,9 @@ def without_volatile(text: bytes) -> bytes:
 
 
 def _candidates(folded: bytes) -> list[tuple[int, int]]:
-    """The pieces with a digit, "ago" or "just now" in them, as (start, end)."""
+    """The pieces with a digit, or another sign of an age, as (start, end)."""
     spans = list(_pieces_with(folded, b"0"))
-    words = [word for word in _LATELY if folded.find(word) >= 0]
+    words = [word for word in _WITHOUT_DIGIT if folded.find(word) >= 0]
     if words:
         spans = sorted({*spans, *chain.from_iterable(_pieces_with(folded, word) for word in words)})
     return spans
@@ -116,24 +132,25 @@ def _pieces_with(folded: bytes, word: bytes) -> Iterator[tuple[int, int]]:
 def _matching(pieces: list[bytes]) -> set[int]:
     """The numbers of the pieces that a rule may match; all are searched at once."""
     joined = NODE.join(pieces)
-    hits = [*_counting(joined), *_tokens(joined)]
-    for sign in _SIGNS:
-        hits += _places(joined, sign)
+    hits = [*_counting(joined), *_tokens(joined), *_places(joined, _SIGNS)]
     starts = list(accumulate((len(piece) + 1 for piece in pieces), initial=0)) if hits else []
     return {bisect_right(starts, at) - 1 for at in hits}
 
 
-def _places(folded: bytes, word: bytes) -> Iterator[int]:
-    at = folded.find(word)
-    while at >= 0:
-        yield at
-        at = folded.find(word, at + 1)
+def _places(folded: bytes, words: Sequence[bytes]) -> list[int]:
+    """The positions of words, most of which are nowhere."""
+    found = list[int]()
+    for word in words:
+        at = folded.find(word)
+        while at >= 0:
+            found.append(at)
+            at = folded.find(word, at + 1)
+    return found
 
 
 def _counting(folded: bytes) -> list[int]:
     """The positions of nouns that may be counted, with a number next to them."""
-    places = chain.from_iterable(_places(folded, head) for head in _HEADS)
-    return [at for at in places if _has_number(folded, at)]
+    return [at for at in _places(folded, _HEADS) if _has_number(folded, at)]
 
 
 def _has_number(folded: bytes, at: int) -> bool:
@@ -150,7 +167,7 @@ def _tokens(folded: bytes) -> list[int]:
 
 def _made(folded: bytes) -> list[int]:
     """Where one of `_MAKES` begins, in order."""
-    return sorted(chain.from_iterable(_places(folded, word) for word in _MAKES))
+    return sorted(_places(folded, _MAKES))
 
 
 def _may_count(folded: bytes, start: int, end: int, makes: Sequence[int]) -> bool:
@@ -188,8 +205,8 @@ def _without_matches(piece: str, folded: bytes) -> str:
     rest = piece
     for rule, seen in (
         (_COUNTS, _counting(folded)),
-        (_AGO, folded.find(_LATELY[0]) >= 0),
-        (_JUST_NOW, folded.find(_LATELY[1]) >= 0),
+        (_AGO, any(folded.find(word) >= 0 for word in _AGES)),
+        (_JUST_NOW, folded.find(_JUST) >= 0),
         (_CLOCK, folded.find(_CLOCKS) >= 0),
     ):
         rest = rule.sub("", rest) if seen else rest

@@ -73,9 +73,12 @@ def from_header(headers: Headers, now: datetime) -> datetime | None:
 
 def _is_off(headers: Headers, now: datetime) -> bool:
     """Whether the clock of a server is wrong by more than a day. A cache may have kept its answer longer."""
-    server = http_date(headers.get("date") or "", now)
+    stated = headers.get("date")
+    server = http_date(stated, now) if stated else None
+    if server is None or -OFF <= now - server <= OFF:
+        return False
     kept = re.fullmatch(r"[0-9]{1,9}", headers.get("age") or "")  # seconds (RFC 9111 5.1)
-    return server is not None and abs(now - server - timedelta(seconds=int(kept[0]) if kept else 0)) > OFF
+    return abs(now - server - timedelta(seconds=int(kept[0]) if kept else 0)) > OFF
 
 
 def is_fresh(at: datetime, headers: Headers, now: datetime) -> bool:

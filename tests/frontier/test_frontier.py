@@ -30,7 +30,7 @@ from crawler.model.serialise import moment
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
 from crawler.model.survey import Doubts, PagesOfKind, SameContent, WithContent
 from crawler.model.trap import ImpossibleValues, Trap
-from crawler.model.visit import AskedPlaces, Lease, Link, Visit
+from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.fingerprint import digest
 from crawler.parse.url import Url, origin, target
 from crawler.ports import Frontier, Round, SiteRule, reads
@@ -1565,7 +1565,7 @@ async def test_first_content_of_a_pattern_raises_no_budget(
         for n in range(SAMPLE - 1)
     ]
     await bench.settle(root, Listed(), *names, *posted)
-    await bench.frontier.remember(ASKED_PLACES, AskedPlaces(requests=questions))
+    await bench.frontier.remember(ASKED_PLACES, ({}, questions))
     asked = 0
     while (leases := await bench.leases(10_000)) or (await advance(bench)).released:
         asked += len(leases)

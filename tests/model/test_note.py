@@ -9,7 +9,7 @@ from crawler.model.external import BrokenFile, ExternalCheck
 from crawler.model.note import Note
 from crawler.model.rendering import Inputs, RenderedPage, UsedAnswer
 from crawler.model.survey import Restless, SiteHealth, VanishedPage, VanishedPages
-from crawler.model.visit import AskedPlaces, MissingPage, ScriptedPages
+from crawler.model.visit import MissingPage, ScriptedPages
 from crawler.parse.url import Url
 
 A = "https://example.com"
@@ -57,7 +57,7 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
         f'{{"{A}":[[1,2],40,false,"https://site.test/a/",null,[],[]]}}',
         {A: MissingPage((1, 2), 40, is_exact=False, place="https://site.test/a/")},
     ),
-    (note.ASKED_PLACES, f'[{{"{A}/news/":true}},17]', AskedPlaces({f"{A}/news/": True}, 17)),
+    (note.ASKED_PLACES, f'[{{"{A}/news/":true}},17]', ({f"{A}/news/": True}, 17)),
     (note.STATED_SINCE, f'{{"{A}":[3,1]}}', {A: (3, 1)}),
     (
         note.BROKEN_FILES,
