@@ -96,7 +96,7 @@ HEAD = "".join(
 @pytest.fixture(params=["sqlite", "postgres", "workers"])
 def languages(run: Run, request: pytest.FixtureRequest) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The origin of a site with language versions that few pages link to, which was crawled; and its state."""
-    site, words = Site(), ()
+    site = Site()
     words = {"postgres": ("--state", new_state()), "workers": ("--processes", "2")}.get(request.param, ())
     state = words if request.param == "postgres" else ()
     site.robots("User-agent: *\nDisallow: /pl\n")
