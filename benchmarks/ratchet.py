@@ -6,8 +6,8 @@
 Both crawl the same made-up site (`synthetic.py`, its server is not counted) with the same interpreter, in turn, and both
 include their start; what counts is the whole tree of processes. There are two figures. Where valgrind is installed, it
 counts the instructions, and nothing else is measured: on any machine and however busy that is, they repeat within a percent,
-so 4 % more fails. (`perf` counts faster, but few virtual machines have its counters.) It does not count the kernel; CPU
-seconds do, the least of several runs each. Busy neighbours move their ratio by 16 %, so only 25 % more fails, if it is so
+but one run in twenty takes a percent more; so 4 % more fails, if it is so three times. (`perf` counts faster, but few virtual
+machines have its counters.) It does not count the kernel; CPU seconds do, the least of several runs each. Busy neighbours move their ratio by 16 %, so only 25 % more fails, if it is so
 twice.
 --record measures both, and a start, which is a crawl of one page. Takes a minute of CPU; --record two.
 """
@@ -32,6 +32,7 @@ with socket.create_server(("127.0.0.1", 0)) as probe:
 PAGES = 400
 MARGIN = {"instructions": 0.04, "CPU seconds": 0.25}
 RUNS = {"instructions": 1, "CPU seconds": 6}
+AGAIN = {"instructions": 2, "CPU seconds": 1}  # times that too much is measured again
 ENOUGH = 25  # seconds, after which no further pair of runs begins
 COUNTER = ["valgrind", "--quiet", "--tool=cachegrind", "--cache-sim=no", "--trace-children=yes"]
 
@@ -123,8 +124,9 @@ def main() -> None:
         FIGURES.write_text(json.dumps(figures, indent=4) + "\n")
     ours, bare = found[unit]
     most = figures[unit] * (1 + MARGIN[unit])
-    if ours / bare > most and unit != "instructions":
-        ours, bare = min(found[unit], measured(unit), key=lambda pair: pair[0] / pair[1])
+    for _ in range(AGAIN[unit]):
+        if ours / bare > most:
+            ours, bare = min((ours, bare), measured(unit), key=lambda pair: pair[0] / pair[1])
     if ours / bare > most:
         sys.exit(
             f"{unit}: {ours / bare:.2f} times the bare loop, at most {most:.2f}: a page costs more than it did"
