@@ -23,6 +23,7 @@ MOST_ANCESTORS: Final = 200  # of a link
 Place = Literal["", "nav", "header", "main", "footer", "aside", "head", "image"]
 PLACES: Final[frozenset[str]] = frozenset(get_args(Place))
 _LINKING: Final = (("a", "href"), ("area", "href"), ("frame", "src"), ("iframe", "src"), ("link", "href"))
+CLICKABLE: Final = frozenset({"a", "area"})  # which lead to the base without an address
 _TAGS: Final[dict[str, Place]] = {
     "nav": "nav", "header": "header", "main": "main", "footer": "footer", "aside": "aside", "head": "head",
     "article": "main",
@@ -50,7 +51,7 @@ AnchorText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 class Anchor(NamedTuple):
     """The first link to an address; of several, the first that says something."""
 
-    href: str  # as `ParsedPage.followed` has it
+    href: str  # as `ParsedPage.followed` has it; empty: the base
     text: AnchorText = ""
     place: Place = ""
 
@@ -63,9 +64,10 @@ def anchors(tree: LexborHTMLParser, name: str = "utf-8") -> Anchors:
     found: dict[str, Anchor] = {}
     for tag, linking in _LINKING:
         for node in tree.tags(tag):
-            href = (node.attributes.get(linking) or "").strip(ASCII_WHITESPACE).partition("#")[0]
-            known = found.get(href)
-            if not href or (known and known.text) or (not known and len(found) >= MOST_ANCHORS):
+            given = node.attributes
+            href = (given.get(linking) or "").strip(ASCII_WHITESPACE).partition("#")[0]
+            known, is_link = found.get(href), href or (tag in CLICKABLE and linking in given)
+            if not is_link or (known and known.text) or (not known and len(found) >= MOST_ANCHORS):
                 continue
             text, is_image = _text(node, tag)
             if known is None or text:

@@ -294,17 +294,25 @@ class _Reading(Struct, eq=False):
             given = node.attributes
             href = given.get("href")
             if "rel" in given or not href or len(links) >= most:
-                self._link(href, given.get("rel"))
-            elif text := href.strip(ASCII_WHITESPACE).partition("#")[0]:
-                links[text] = False
+                self._link(given.get("href"), given.get("rel"), may_be_empty="href" in given)
+            else:
+                links[href.strip(ASCII_WHITESPACE).partition("#")[0]] = False
         for name in NAMES:
             for node in tree.tags(name):
                 self._take(node, name, node.attributes)
+        self._add_base()
+
+    def _add_base(self) -> None:
+        """Links without a path, such as `#part`, lead to the base, which may be another page (HTML 2.4.1)."""
+        nofollow = self.links.pop("", None)
+        base = (self.base or self.url).partition("#")[0]
+        if nofollow is not None and base != self.url:
+            self._link(base, "nofollow" if nofollow else None)
 
     def _take(self, node: LexborNode, tag: str, given: dict[str, str | None]) -> None:
         match tag:
             case "area":
-                self._link(given.get("href"), given.get("rel"))
+                self._link(given.get("href"), given.get("rel"), may_be_empty="href" in given)
             case "frame" | "iframe":
                 self._link(given.get("src"), None)
             case "time":
@@ -332,9 +340,9 @@ class _Reading(Struct, eq=False):
         if date_modified.is_stating(tag, given):
             self.stating.append(node)
 
-    def _link(self, href: str | None, rel: str | None) -> None:
+    def _link(self, href: str | None, rel: str | None, *, may_be_empty: bool = False) -> None:
         text = (href or "").strip(ASCII_WHITESPACE).partition("#")[0]
-        if not text:
+        if not text and not may_be_empty:
             return
         nofollow = rel is not None and "nofollow" in rel.lower().split()
         self.in_head.pop(text, None)

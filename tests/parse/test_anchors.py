@@ -22,6 +22,7 @@ def place(markup: str) -> str:
     ("markup", "text"),
     [
         ("<a href=x>Prices</a>", "Prices"),
+        ("<iframe src='#x'></iframe><a>No link</a><a href='#x'>To the base</a>", "To the base"),
         ("<a href=x>\n  Our <b>new</b>\n prices </a>", "Our new prices"),
         ("<a href=x>Our<br>prices to<b>day</b></a>", "Our prices today"),
         ("<a href=x><img src=i alt='A lamp'></a>", "A lamp"),

@@ -66,6 +66,9 @@ def test_a_link_is_nofollow_only_if_every_occurrence_is() -> None:
         ("<base href='http://a:b:c'><a href=x>", "https://example.com/dir/x"),
         ("<base href='data:,x'><a href=x>", "https://example.com/dir/x"),
         ("<base href='../'><a href=x>", "https://example.com/x"),
+        ("<base href=/><a href='#part'><iframe src=''></iframe>", "https://example.com/"),
+        ("<a href=''><base href=/top?q=é#one>", "https://example.com/top?q=%C3%A9"),
+        ("<base href=/top><map><area href>", "https://example.com/top"),
         ("<a href='/A//b/../C/'>", "https://example.com/A//C/"),
         ("<a href='?q=1&utm_source=x'>", "https://example.com/dir/page?q=1"),
         ("<a href='\\\\host\\x'>", "https://host/x"),
@@ -74,6 +77,26 @@ def test_a_link_is_nofollow_only_if_every_occurrence_is() -> None:
 )
 def test_links_are_joined_by_the_url_standard(markup: str, url: str) -> None:
     assert followed(markup) == [url]
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<a href='#part'><a href=''>",
+        "<base href='/dir/page'><a href='#part'>",
+        "<base href='#x'><a href='#part'>",
+        "<base href=/><a>no link</a><link rel=next href=''><iframe src='#x'></iframe>",
+        "<base href='data:,x'><a href='#part'>",
+    ],
+)
+def test_link_without_a_path_is_none_if_it_leads_to_the_page(markup: str) -> None:
+    assert followed(markup) == []
+
+
+def test_links_to_the_base_are_nofollow_only_if_all_are() -> None:
+    base = "<base href=/top#x><a rel=nofollow href='#1'>"
+    assert page(base).avoided == ("https://example.com/top",)
+    assert page(f"{base}<a href='#2'>").followed == ("https://example.com/top",)
 
 
 def test_only_http_urls_are_links() -> None:
