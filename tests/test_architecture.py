@@ -35,14 +35,14 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4401,
+    "parse": 4411,
     "model": 2080,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1081,
     "rules": 5074,
-    "report": 4237,
+    "report": 4249,
     "fetch": 4086,
     "frontier": 9337,
     "sitemap": 5027,

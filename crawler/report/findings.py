@@ -157,6 +157,8 @@ class Findings:
         """Number of pages that link to the URLs with this finding, or are in its groups; else 0."""
         if code in GROUPED:
             return self._same.texts.pages if code is Code.DUPLICATE_CONTENT else self._titled
+        if code is Code.REDIRECT_CHAIN:
+            return self.inbound.pages_to_chains
         return sum(self.inbound.linking[kind] for kind, other in BY_KIND.items() if other is code)
 
     def worst_pages(self, code: Code) -> Sequence[tuple[int, int]]:

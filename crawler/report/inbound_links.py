@@ -7,14 +7,14 @@ in the state would need a row for each link.
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from itertools import compress
 from typing import Final
 
 from crawler.model.rows import EdgeRow
 from crawler.report.clicks import numbers
-from crawler.report.url_kind import LINKED, OF_READERS
+from crawler.report.url_kind import LINKED, OF_READERS, UrlKind
 
 FIRST: Final = 8  # linking pages that are stored for a URL
 LONGEST: Final = 20  # most hops of a chain
@@ -67,7 +67,10 @@ class InboundLinks:
         self._target = numbers(len(kinds))  # of a redirect
         for number, to in redirects:
             self._add_redirect(number, to)
+        # The first URLs of redirect chains; some may end in a failure.
+        self._chains = {number for number in self._heads() if len(self.hops(number)[0]) > 1}
         self.pages = 0  # pages with links
+        self.pages_to_chains = 0  # pages that link to one of them
         self.linking: Counter[int] = Counter()  # pages that link to a URL of that kind
         # By kind: the pages with links to most of its URLs, as a heap of how many and the page, negative.
         self._worst: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -94,15 +97,18 @@ class InboundLinks:
             ]
 
     def _count(self, links: Iterable[int], source: int) -> None:
-        kinds, count = Counter[int](), self.count
+        kinds, count, leads_to_chain = Counter[int](), self.count, False
         for link in links:
             to = abs(link)
             if to == source or to >= len(self._wanted_ids):
                 continue
-            kinds[self._kinds[to]] += 1
+            kinds[kind := self._kinds[to]] += 1
+            if kind == UrlKind.MOVED and to in self._chains:
+                leads_to_chain = True
             if count[to] < FIRST:
                 self._add_source(to, source)
             count[to] += 1
+        self.pages_to_chains += leads_to_chain
         for kind, targets in kinds.items():
             self.linking[kind] += 1
             worst = self._worst[kind]
@@ -119,6 +125,10 @@ class InboundLinks:
         if 0 < to < len(self._kinds) and to != number:
             self._target[number] = to
             self.redirected[to] = self.redirected[to] or number
+
+    def _heads(self) -> Iterator[int]:
+        """The redirects to which none redirects."""
+        return (number for number, to in enumerate(self._target) if to and not self.redirected[number])
 
     def _add_source(self, to: int, source: int) -> None:
         slot = self._slot[to]

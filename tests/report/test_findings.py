@@ -168,6 +168,33 @@ def test_redirect_chain_shows_each_hop_and_cycle_is_a_loop() -> None:
     assert [item.url.removeprefix(SITE) for item in loops.items] == ["/a", "/b"]
 
 
+def test_pages_of_chains_are_those_that_link_to_their_first_urls() -> None:
+    state = MadeState()
+    for path in ("/", "/x", "/y"):
+        state.page(path, links=["/1", "/a", "/2", "/lost-1", "/single"], seed=START)
+    state.page("/only-single", links=["/single", "/2", "/lost-1"], seed=START)
+    moves = {
+        "/1": "/2",
+        "/2": "/3",
+        "/a": "/b",
+        "/b": "/",
+        "/lost-1": "/lost-2",
+        "/lost-2": "/lost",
+        "/single": "/",
+    }
+    for path, to in moves.items():
+        state.page(path, "moved", redirect=to)
+    state.page("/lost", "failed:not-found", status=404)
+    state.page("/3", seed=START)
+    chains, linked = (
+        finding_of(state.report(), code) for code in (Code.REDIRECT_CHAIN, Code.REDIRECT_LINKED)
+    )
+    assert chains
+    assert linked
+    assert (chains.count, chains.links, chains.pages) == (2, 6, 3)
+    assert (linked.count, linked.links, linked.pages) == (4, 14, 4)
+
+
 def test_start_urls_and_redirect_targets_are_no_orphans() -> None:
     state = MadeState()
     state.page("/", links=["/old"], seed=START)
