@@ -186,6 +186,18 @@ def on(share: int, noise: Text) -> Text:
     return lambda at: noise(at) if at.page.number * 37 % 100 < share else ""
 
 
+def rolled_out(at: Moment) -> str:
+    """A banner that comes, changes and goes every two weeks, on each page in another of nine nights."""
+    rolled = (at.night - at.page.number * 7 % 9 + 4) // 14
+    return f"<p>{sentence('banner', rolled)}</p>" if rolled % 3 else ""
+
+
+def ahead(at: Moment) -> float:
+    """On a tenth of the pages, the header is a day of the first month from the beginning on."""
+    to_come = FIRST + DAY * (3 + at.page.number % 28)
+    return max(at.last, to_come) if at.page.number * 37 % 100 < 10 else at.last
+
+
 def part_built(at: Moment) -> float:
     """A third of the files is written anew each night."""
     turn = (at.page.number - at.night) % 3
@@ -211,6 +223,7 @@ SETTINGS = (
     Setting("header: request", lambda at: at.now),
     Setting("header: template changes", lambda at: max(at.last, at.template)),
     Setting("header: built in parts", part_built),
+    Setting("header: to come on a tenth", ahead),
     Setting("header: build, stated right", lambda at: at.deployed, RIGHT),
     Setting("header: request, noise", lambda at: at.now, noise=clock),
     Setting("header true, noise", lambda at: at.last, noise=clock),
@@ -224,6 +237,8 @@ SETTINGS = (
     Setting("of the week", noise=of_week),
     Setting("of the week on a third", noise=on(33, of_week)),
     Setting("of the week on a tenth", noise=on(10, of_week)),
+    Setting("rolled out", noise=rolled_out),
+    Setting("rolled out on a third", noise=on(33, rolled_out)),
     Setting("advertisements", noise=sometimes),
     Setting("advertisements on a tenth", noise=on(10, sometimes)),
     Setting("all noise", noise=lambda at: clock(at) + counter(at) + related(at) + nonce(at)),

@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 72,
     "settings": 1721,
     "ports": 1081,
-    "rules": 5074,
+    "rules": 5088,
     "report": 4249,
     "fetch": 4086,
     "frontier": 9337,

@@ -111,7 +111,7 @@ _TRUSTED: Final = "u.host NOT IN (SELECT h.id FROM host AS h WHERE h.origin @any
 _KEEPING: Final = (
     f"""
     :header AND {_TRUSTED} AND coalesce(p.source = 'header' AND p.lastmod = p.header, false)
-    AND coalesce(p.header = p.dated_header, true)
+    AND coalesce(p.header = p.dated_header, p.dated_content IS NULL)
     """,
     f"""
     p.header IS NULL AND p.stated IS NULL AND u.sitemap_date IS NULL

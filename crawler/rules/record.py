@@ -83,9 +83,10 @@ class Earlier(NamedTuple):
     published_content: str | None = None  # in the last published run that listed the page
     dated_content: str | None = None  # the last content whose date is known
     dated_lastmod: int | None = None  # that date
-    dated_header: int | None = None  # Last-Modified when that content was first published
+    # Last-Modified when that content was first published; 0: it came later, and was not believed
+    dated_header: int | None = None
     stated: int | None = None  # in the page
-    dated_stated: int | None = None  # the same when that content was first published; 0: it came later
+    dated_stated: int | None = None  # the same when that content was first published; 0: as above
 
 
 def found_in_new_run(page: Earlier, *, was_published: bool) -> Earlier:
@@ -103,11 +104,12 @@ def found_in_new_run(page: Earlier, *, was_published: bool) -> Earlier:
     if not (was_published and page.outcome == LISTED and content is not None):
         return Earlier(page.outcome, content, page.header, lastmod, page.published_content, *dated)
     if content == page.dated_content:
-        header = page.header if page.dated_header is None else page.dated_header
-        stated = _first_stated(page) if page.dated_stated is None else page.dated_stated
+        header = _first(page, page.header) if page.dated_header is None else page.dated_header
+        stated = _first(page, page.stated) if page.dated_stated is None else page.dated_stated
         dated = content, lastmod, header, page.stated, stated
     elif lastmod is not None or dated_lastmod is None or _is_read_closer(page.dated_content, content):
-        dated = content, lastmod, page.header, page.stated, page.stated
+        header = _first(page, page.header) if page.dated_header == 0 else page.header
+        dated = content, lastmod, header, page.stated, page.stated
     return Earlier(page.outcome, content, page.header, lastmod, content, *dated)
 
 
@@ -115,9 +117,9 @@ def _is_read_closer(before: str | None, now: str) -> bool:
     return before is not None and before.startswith(BYTES) and not now.startswith(BYTES)
 
 
-def _first_stated(page: Earlier) -> int | None:
-    """What a page with known content states for the first time; 0 if that was not believed."""
-    return page.stated if page.stated is None or page.lastmod in {page.stated, page.header} else 0
+def _first(page: Earlier, at: int | None) -> int | None:
+    """A date that a page with known content has for the first time; 0 if that was not believed."""
+    return at if at is None or page.lastmod in {at, page.header} else 0
 
 
 # -- settled and kept ------------------------------------------------------------------------------------
@@ -316,6 +318,7 @@ class Datable(NamedTuple):
     watched: str | None = None
     visits: int = 0  # that could see a change, and those that saw one
     changes: int = 0
+    first_visit: float | None = None  # when the run began in which it was
 
     def date(
         self, sources: Sequence[Source], distrust: Distrust, since: float = 0
@@ -326,7 +329,7 @@ class Datable(NamedTuple):
         """
         if distrust.links:
             self = self._by_wording()  # noqa: PLW0642 - the same page, without its links
-        header = None if distrust.header or self._has_slid(distrust) else self.header
+        header = None if distrust.header or self._has_slid(distrust, since) else self.header
         stated = None if distrust.stated or not self._may_state(since) else self.stated
         changed = self._changed(distrust)
         if distrust.stale and stated is not None and changed is not None and changed > stated:
@@ -338,21 +341,32 @@ class Datable(NamedTuple):
     def _is_same(self) -> bool:
         return self.content is not None and self.content == self.dated_content
 
-    def _has_slid(self, distrust: Distrust) -> bool:
+    def _has_slid(self, distrust: Distrust, since: float) -> bool:
         """Whether Last-Modified changed while the content did not, or is the time of a build."""
         if self.header is None or distrust.is_build(self.header):
             return True
-        return self._is_same and self.dated_header is not None and self.header != self.dated_header
+        if not self._is_same:
+            # What was not believed then is believed no more than before.
+            return self.dated_header == 0 and self.header <= since
+        return self.header != self.dated_header and (
+            self.dated_header is not None or self._is_later(self.header, since)
+        )
+
+    def _is_later(self, at: int, since: float) -> bool:
+        """Whether a date is later than this content, which had none when it was first seen. So a date to come
+        does not become true by waiting.
+        """
+        first = since if self.first_visit is None else self.first_visit
+        if self._is_same and self.dated_lastmod is not None:
+            return at > max(first, self.dated_lastmod)
+        return at > (since if self.changes else first)
 
     def _may_state(self, since: float) -> bool:
-        """Whether the content agrees with the stated date: what is unchanged has the date that it had first.
-
-        So a date to come does not become true by waiting.
-        """
+        """Whether the content agrees with the stated date: what is unchanged has the date it had first."""
         if self.stated is None or not self._is_same:
             return True
         if self.dated_stated is None:
-            return self.stated <= since or self.published_content is None
+            return not self._is_later(self.stated, since) or self.published_content is None
         return self.stated // DAY == self.dated_stated // DAY
 
     def _changed(self, distrust: Distrust) -> int | None:
@@ -401,7 +415,7 @@ class Datable(NamedTuple):
         last = at + DAY - 1 if at % DAY == 0 else at
         if self._differs_from_published:
             return at if last >= since else None
-        return at if at <= since else None
+        return None if self._is_later(at, since) else at
 
     @property
     def _differs_from_published(self) -> bool:

@@ -57,8 +57,11 @@ class ManyRuns:
         ending: str = "published",
         header: int | None = None,
         pages: Sequence[Url] = PAGES,
+        ahead: int | None = None,
     ) -> Dates:
-        """One run, a day later, over the pages `shown`. `header`: Last-Modified of all pages."""
+        """One run, a day later, over the pages `shown`. `header`: Last-Modified of all pages; `ahead`: that of
+        the first page, from the day on that it says.
+        """
         self.number += 1
         self.now += DAY
         # Changed settings make the frontier give up an unfinished run.
@@ -74,7 +77,9 @@ class ManyRuns:
                 prior = lease.prior.facts if lease.prior else Facts(200)
                 pieces = [crc32(piece.encode()) & 0xFFFF for piece in text.split("|")]
                 content, watched = noise.version(prior.content, prior.watched, content, pieces)
-            facts = Facts(200, header=at, content=content, watched=watched)
+            own = ahead if lease.visit.url == PAGES[0] and (ahead or self.now) < self.now else None
+            sent = at if own is None else datetime.fromtimestamp(own, UTC)
+            facts = Facts(200, header=sent, content=content, watched=watched)
             verdict = Verdict(Listed(), facts) if content else Verdict(FAILED)
             await self.frontier.settle([Settlement(lease, verdict)])
         if ending == "abandoned":
@@ -190,6 +195,25 @@ async def test_unreliable_last_modified_stays_ignored_without_evidence(first: in
     dates.append(await site.run(ERROR_PAGES, header=START + 3 * DAY))
     dates.append(await site.run(good(), header=START + 4 * DAY))
     assert [set(each.values()) for each in dates] == [{known}, {known}, {None}, {known}]
+
+
+@pytest.mark.parametrize("edited", [2, 5, 7])
+async def test_a_header_to_come_does_not_become_true(edited: int) -> None:
+    site = ManyRuns()
+    for number in range(1, 10):
+        dates = await site.run(good(p0=number >= edited), ahead=START + 3 * DAY + DAY // 2)
+        assert dates[PAGES[0]] == (edited if number >= edited else None), number
+
+
+async def test_true_headers_that_begin_late_are_used() -> None:
+    site = ManyRuns()
+    for edits in ({}, {}, {"p0": 1}, {"p0": 1}):
+        await site.run(good(**edits))
+    for number in (5, 6):
+        dates = await site.run(good(p0=1), ahead=START + 2 * DAY + DAY // 2)
+        assert dates[PAGES[0]] == 2, number
+    await site.run(good(p0=2), ahead=START + 6 * DAY + DAY // 2)
+    assert (await site.run(good(p0=2), ahead=START + 6 * DAY + DAY // 2))[PAGES[0]] == 6
 
 
 async def test_refused_run_keeps_reliability_of_last_modified() -> None:

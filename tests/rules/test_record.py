@@ -40,6 +40,9 @@ from crawler.settings.sections import keys
 DEEPEST = 3  # URLs deeper than that are found as `TOO_DEEP`
 ALL = tuple(Source)
 NOTHING = Datable(None, None, None, None, None, None, None, None)
+UNDATED = NOTHING._replace(
+    content="a", published_content="a", dated_content="a", settled=9.0, first_visit=7.0
+)
 
 numbers = st.integers(0, 3)
 texts = st.none() | st.sampled_from("abc")
@@ -252,10 +255,17 @@ def test_page_without_history_has_the_date_of_its_own_response(page: Datable) ->
             Distrust(),
             (2, Source.HISTORY),
         ),
+        (UNDATED._replace(header=8), Distrust(), None),  # to come when the content was first seen
+        (UNDATED._replace(stated=8), Distrust(), None),
+        (UNDATED._replace(sitemap_date=8), Distrust(), None),
+        (UNDATED._replace(header=6), Distrust(), (6, Source.HEADER)),
+        (UNDATED._replace(stated=6), Distrust(), (6, Source.PAGE)),
+        (UNDATED._replace(sitemap_date=6), Distrust(), (6, Source.SITEMAP)),
+        (UNDATED._replace(header=8, dated_lastmod=9), Distrust(), (8, Source.HEADER)),
     ],
 )
 def test_dates_of_pages(page: Datable, distrust: Distrust, date: tuple[int, Source] | None) -> None:
-    assert page.date(ALL, distrust) == date
+    assert page.date(ALL, distrust, since=9.0) == date
 
 
 # -- one of several
