@@ -136,7 +136,9 @@ async def _linking(rows: Reads, targets: Mapping[int, Code]) -> "Mapping[int, ar
                 if number in found and number != edges.id:
                     found[number].append(edges.id)
             for number in map(abs, edges.head):
-                if number in found and number != edges.id and targets[number] not in _OF_READERS:
+                # Unless a link with nofollow leads there, too.
+                is_first = number in found and found[number][-1:] != array("I", [edges.id])
+                if is_first and number != edges.id and targets[number] not in _OF_READERS:
                     found[number].append(edges.id)
     return found
 

@@ -67,12 +67,13 @@ def link_ids(settlement: Settlement, numbers: Mapping[Url, int]) -> tuple[Sequen
     if not named:
         return ids, 0
     outcome = settlement.verdict.outcome
-    leading = [
-        (visit.url, to) for to, visit in zip(found, settlement.found, strict=True) if visit.url in named
-    ]
+    leading = dict[Url, int]()
+    for visit, to in zip(settlement.found, found, strict=True):
+        if visit.url in named and leading.get(visit.url, 0) <= 0:  # a link with nofollow may lead there, too
+            leading[visit.url] = to
+    first = [*leading.values()]
     if isinstance(outcome, Moved):  # its target comes first
-        leading.sort(key=lambda one: one[0] != outcome.to)
-    first = [to for _, to in leading]
+        first = [leading[url] for url in sorted(leading, key=outcome.to.__ne__)]
     return [*first, *(number for number in ids if number not in first)], len(first)
 
 

@@ -80,10 +80,10 @@ class Link(NamedTuple):
 
 
 class Links(NamedTuple):
-    """The links of a page, each URL once. Tuples of URLs, as pages have hundreds and most are known."""
+    """The links of a page, each URL once on a side. Tuples of URLs: pages have hundreds, most are known."""
 
     followed: tuple[Url, ...] = ()
-    avoided: tuple[Url, ...] = ()  # linked only with nofollow
+    avoided: tuple[Url, ...] = ()  # linked only with nofollow, but for what nobody can click
 
     @classmethod
     def of(cls, links: Iterable[Link]) -> "Links":

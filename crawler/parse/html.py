@@ -51,8 +51,9 @@ class ParsedPage(NamedTuple):
 
     base: str  # document base URL
     followed: Annotated[tuple[str, ...], Meta(max_length=MAX_LINKS)] = ()
-    avoided: Annotated[tuple[str, ...], Meta(max_length=MAX_LINKS)] = ()  # linked only with nofollow
-    # Those of `followed` that only link elements name, which nobody can click.
+    # Linked only with nofollow, but for link elements.
+    avoided: Annotated[tuple[str, ...], Meta(max_length=MAX_LINKS)] = ()
+    # Those of `followed` that only link elements name, which nobody can click; but with nofollow.
     in_head: Annotated[tuple[str, ...], Meta(max_length=MAX_IN_HEAD)] = ()
     canonicals: Annotated[tuple[str, ...], Meta(max_length=MAX_CANONICALS)] = ()
     robots: tuple[tuple[str, str], ...] = ()  # name in lower case, and content, of meta elements
@@ -277,7 +278,7 @@ class _Reading(Struct, eq=False):
     max_links: int
     base: str | None = None
     links: dict[str, bool] = {}  # href -> nofollow
-    in_head: dict[str, None] = {}  # those that only link elements have so far
+    in_head: dict[str, bool] = {}  # the same of link elements
     canonicals: dict[str, None] = {}
     robots: list[tuple[str, str]] = []
     refresh: tuple[float, str] | None = None
@@ -344,22 +345,20 @@ class _Reading(Struct, eq=False):
         text = (href or "").strip(ASCII_WHITESPACE).partition("#")[0]
         if not text and not may_be_empty:
             return
-        nofollow = rel is not None and "nofollow" in rel.lower().split()
-        self.in_head.pop(text, None)
-        if text not in self.links and len(self.links) >= self.max_links:
+        self._add(self.links, text, nofollow=rel is not None and "nofollow" in rel.lower().split())
+
+    def _add(self, links: dict[str, bool], text: str, *, nofollow: bool) -> None:
+        if text not in links and len(self.links) + len(self.in_head) >= self.max_links:
             self.truncated = True
             return
-        self.links[text] = nofollow and self.links.get(text, True)
+        links[text] = nofollow and links.get(text, True)
 
     def _relation(self, node: LexborNode, rels: list[str], href: str | None) -> None:
         if "canonical" in rels and href and len(self.canonicals) < MAX_CANONICALS and _is_in_head(node):
             self.canonicals[href.strip(ASCII_WHITESPACE)] = None
-        if not LINKING.isdisjoint(rels) and "stylesheet" not in rels:
-            text = (href or "").strip(ASCII_WHITESPACE).partition("#")[0]
-            is_new = text not in self.links or text in self.in_head
-            self._link(href, " ".join(rels))
-            if is_new and self.links.get(text) is False and len(self.in_head) < MAX_IN_HEAD:
-                self.in_head[text] = None
+        text = (href or "").strip(ASCII_WHITESPACE).partition("#")[0]
+        if text and not LINKING.isdisjoint(rels) and "stylesheet" not in rels:
+            self._add(self.in_head, text, nofollow="nofollow" in rels)
 
     def _version(self, given: dict[str, str | None]) -> None:
         """A language version, wherever the element is: some parsers move the head into the body."""
@@ -384,14 +383,16 @@ class _Reading(Struct, eq=False):
 
     def page(self, dates: tuple[str, ...], title: str | None) -> ParsedPage:
         base = self.base or self.url
-        links = self.links
+        links, head = self.links, self.in_head
         avoided = [href for href, nofollow in links.items() if nofollow] if True in links.values() else []
-        followed = [href for href, nofollow in links.items() if not nofollow] if avoided else links
+        followed = [href for href, nofollow in links.items() if not nofollow] if avoided else [*links]
+        in_head = [href for href, nofollow in head.items() if not nofollow and links.get(href, True)]
+        avoided += [href for href, nofollow in head.items() if nofollow and href not in links]
         return ParsedPage(
             base,
-            encoding.spell_queries(followed, self.encoding),
+            encoding.spell_queries([*followed, *in_head], self.encoding),
             encoding.spell_queries(avoided, self.encoding),
-            encoding.spell_queries(self.in_head, self.encoding),
+            encoding.spell_queries(in_head[:MAX_IN_HEAD], self.encoding),
             encoding.spell_queries(self.canonicals, self.encoding),
             tuple(self.robots),
             self.refresh,

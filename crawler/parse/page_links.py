@@ -14,7 +14,7 @@ class Resolved(NamedTuple):
     """The http(s) URLs that a page links to, each once."""
 
     followed: dict[Url, None]
-    avoided: dict[Url, None]  # linked only with nofollow
+    avoided: dict[Url, None]  # linked only with nofollow; `in_head` may have them as well
     left: int  # bytes left for further URLs; negative: some were dropped
     in_head: dict[Url, None]  # those of `followed` that only link elements name
 
@@ -28,10 +28,9 @@ def resolve(page: ParsedPage, normalise: Normaliser, most: int = MAX_LINK_BYTES)
     in_head: dict[Url, None] = {}
     if page.in_head:
         in_head, left = within(normalise.chunks(page.in_head, base), left, known=followed)
-        followed |= in_head
     rest = normalise.chunks(page.avoided, base) if page.avoided else ()  # most pages avoid none
     avoided, left = within(rest, left, known=followed)
-    return Resolved(followed, avoided, -1 if page.followed and not base else left, in_head)
+    return Resolved(followed | in_head, avoided, -1 if page.followed and not base else left, in_head)
 
 
 def within(

@@ -81,7 +81,9 @@ class InboundLinks:
             self.pages += 1
         counted = self._counted(row.links)
         if row.head:
-            counted = [*counted, *(to for to in self._counted(row.head) if self._kinds[abs(to)] in _OF_HEAD)]
+            head = (to for to in self._counted(row.head) if self._kinds[abs(to)] in _OF_HEAD)
+            # A link with nofollow may lead there as well.
+            counted = [*counted, *(to for to in head if -to not in counted)]
         if counted:
             self._count(counted, row.id)
         if 0 < row.canonical < len(self._kinds) and row.canonical != row.id:

@@ -85,17 +85,16 @@ class Candidates:
     def settlement(self, lease: Lease, verdict: Verdict, links: Links) -> Settlement:
         """The settlement of a lease, with the visits that its page leads to."""
         visit, outcome = lease.visit, verdict.outcome
-        if self.scope.mapped:
-            links = self._ours(visit.url, outcome, links)
         named = _named(outcome)
         given = verdict.named
         if self.scope.mapped:
             given = tuple(url if url == named else self.scope.ours(url) for url in given)
+            links = self._ours(visit.url, outcome, links, given)
         leading = {*given, named}
         if self.scope.rules and not self.scope.rules.follows(visit.url):
             links = Links(
                 tuple(url for url in links.followed if url == named),
-                (*(url for url in links.followed if url != named), *links.avoided),
+                tuple(dict.fromkeys(url for url in links.urls if url != named)),
             )
         if self._long_left < 0:
             links = self._short(links, leading)
@@ -148,14 +147,14 @@ class Candidates:
             if record is not None:
                 (self._settled if record.settled else self._unsettled).add(visit.url, record.number)
 
-    def _ours(self, page: Url, outcome: Outcome, links: Links) -> Links:
+    def _ours(self, page: Url, outcome: Outcome, links: Links, given: Sequence[Url]) -> Links:
         """Links to aliases of the site as links to it. A canonical and a redirect target stay as they are."""
         named = _named(outcome)
         ours = [
             dict.fromkeys(url if url == named else self.scope.ours(url) for url in side) for side in links
         ]
         followed, avoided = (tuple(url for url in side if url != page) for side in ours)
-        return Links(followed, tuple(url for url in avoided if url not in ours[0]))
+        return Links(followed, tuple(url for url in avoided if url not in ours[0] or url in given))
 
     def _with_ours(
         self, read: Mapping[str, tuple[LabelledUrl, ...]]

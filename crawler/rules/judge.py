@@ -349,16 +349,18 @@ class Judge:
         left = page_links.MAX_LINK_BYTES - sum(map(len, others))
         followed, avoided, left, in_head = page_links.resolve(page, self._rules.normalise, left)
         from_header, left = page_links.within([self._linked(url, reply)], left, known=followed)
-        in_head = {to: None for to in (*in_head, *from_header) if to != url and to not in avoided}
+        in_head |= from_header  # a link with nofollow to one of these is a link of its own
         if "nofollow" in self._rules.off:
+            in_head = {to: None for to in in_head if to not in avoided}
             followed, avoided = followed | avoided, {}
         elif directives.nofollow:
+            in_head = {to: None for to in in_head if to not in avoided or to in from_header}
             followed, avoided = {}, followed | avoided
         links = followed | from_header | others if from_header or others else followed.copy()
         links.pop(url, None)
-        named = (to for to in dict.fromkeys((*others, *in_head)) if to != url)
-        named = (to for to in named if to in in_head or not (to in followed or to in avoided))
-        rest = tuple(to for to in avoided if to != url and to not in links)
+        named = dict.fromkeys(to for to in (*others, *in_head) if to in in_head or to not in followed)
+        named.pop(url, None)
+        rest = tuple(to for to in avoided if to != url and (to not in links or to in named))
         return Links(tuple(links), rest), tuple(named), page.truncated or left < 0
 
     def _features(self, seen: SeenPage) -> Mapping[str, tuple[LabelledUrl, ...]]:

@@ -148,3 +148,45 @@ def test_nobody_clicks_a_link_element(run: Run, languages: tuple[str, tuple[str,
     }  # fmt: skip
     report = json.loads(run("report", *(state or (origin,)), "--format", "json")[1])
     assert report["unreachable"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [(), ("--processes", "2")])
+def test_nofollow_link_is_none_that_readers_follow(run: Run, words: tuple[str, ...]) -> None:
+    """Where link elements, Link headers or canonicals lead to the same URLs, these are links of their own."""
+    site = Site()
+    version = '<link rel="alternate" hreflang="de" href="{}">'
+    avoided = "".join(f'<a rel="nofollow" href="{to}">{to}</a>' for to in ("/de", "/feed", "/gone", "/top"))
+    feed = {"Link": '</feed>; rel="alternate"'}
+    site.page(
+        "/", head=version.format("/de") + version.format("/gone"), text=avoided, headers=feed, links=["/copy"]
+    )
+    site.page("/copy", canonical="/top", text=avoided)
+    for path in ("/de", "/feed", "/top"):
+        site.page(path, links=["/"])
+    with site.serve() as origin:
+        assert run("crawl", origin, *QUICK, *words)[0] == 0
+
+        def rows(what: str, *more: str) -> list[dict[str, Any]]:
+            out = run("list", what, origin, "--format", "jsonl", *more)[1].replace(origin, "")
+            return [json.loads(line) for line in out.splitlines()]
+
+        links = {
+            (row["source"], row["target"], row["kind"], row["nofollow"])
+            for row in rows("links", "--all-kinds")
+        }
+        every = [("/", to, "link", True) for to in ("/de", "/feed", "/gone", "/top")]
+        every += [("/copy", to, "link", True) for to in ("/de", "/feed", "/gone", "/top")]
+        every += [("/", to, "head", False) for to in ("/de", "/feed", "/gone")]
+        every += [(path, "/", "link", False) for path in ("/de", "/feed", "/top")]
+        assert links == {*every, ("/", "/copy", "link", False), ("/copy", "/top", "canonical", False)}
+        pages = {row["url"]: (row["clicks"], row["links_in"], row["links_out"]) for row in rows("pages")}
+        assert pages["/"] == (0, 3, 1)
+        assert pages["/de"] == pages["/feed"] == pages["/top"] == (None, 0, 1)
+        [gone] = rows("findings", "--only", "broken-link")
+        assert (gone["url"], gone["links"]) == ("/gone", 2)
+        run("report", origin, "--report", "r.csv")
+        with open("r.csv") as file:
+            assert [line for line in file if line.startswith("error,broken-link")] == [
+                f"error,broken-link,{origin}/gone,404,,2,{origin}{page},/gone,\n" for page in ("/", "/copy")
+            ]

@@ -69,7 +69,7 @@ def test_facts_of_page_for_reports() -> None:
         (head("<link rel=canonical href=/dir/page>"), None, ()),
         (head("<link rel=canonical href=/a>"), "/a", ("/a",)),
         (head("<link rel=canonical href=/a>") + "<a href=/a>", "/a", ()),
-        (head("<link rel=canonical href=/a>") + "<a rel=nofollow href=/a>", "/a", ()),
+        (head("<link rel=canonical href=/a>") + "<a rel=nofollow href=/a>", "/a", ("/a",)),
         (head("<meta name=robots content=noindex><link rel=canonical href=/a>"), "/a", ("/a",)),
         (head("<meta http-equiv=refresh content='0;url=/r'>"), None, ("/r",)),
         (
@@ -99,12 +99,24 @@ def test_canonical_is_not_counted_as_link(markup: str, canonical: str | None, na
         ("<meta name=robots content=nofollow><link rel=alternate href=/x>", ["/x"]),
         ('<meta http-equiv=refresh content="0;url=/r"><link rel=alternate href=/x>', ["/r"]),
         ("<link rel=alternate href=/page>", []),
+        ("<link rel=alternate href=/x><body><a rel=nofollow href=/x>", ["/x"]),
+        ("<meta name=robots content=nofollow><link rel=alternate href=/x><body><a href=/x>", []),
     ],
 )  # fmt: skip
 def test_nobody_can_click_a_link_element(markup: str, named: list[str]) -> None:
     verdict = judged(html=head(markup), visit=Visit(Url(f"{SITE}/dir/page")))
     assert [url.removeprefix(SITE) for url in verdict.named if not url.endswith("/page")] == named
     assert set(verdict.named) <= set(verdict.links.urls), "it is visited all the same"
+
+
+@pytest.mark.parametrize(("off", "named", "avoided"), [((), ("/x",), ("/x",)), (("nofollow",), (), ())])
+def test_link_with_nofollow_is_one_beside_a_link_element(
+    off: tuple[str, ...], named: tuple[str, ...], avoided: tuple[str, ...]
+) -> None:
+    markup = head("<link rel=alternate href=/x><body><a rel=nofollow href=/x>")
+    verdict = judged(html=markup, off=frozenset(off))
+    assert verdict.named == tuple(SITE + path for path in named)
+    assert verdict.links == Links((Url(f"{SITE}/x"),), tuple(Url(SITE + path) for path in avoided))
 
 
 @pytest.mark.parametrize(
