@@ -40,7 +40,7 @@ BUDGETS = {
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
-    "ports": 1081,
+    "ports": 1088,
     "rules": 5089,
     "report": 4251,
     "fetch": 4086,

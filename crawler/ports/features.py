@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from crawler.model.facts import LabelledUrl
-from crawler.model.outcome import Outcome
+from crawler.model.outcome import Listed, Outcome, Unlisted
+from crawler.model.reasons import Why
 from crawler.model.reply import Response
 from crawler.parse.extract import Extract
 from crawler.parse.robots_meta import Directives
@@ -23,6 +24,12 @@ class SeenPage(Struct, frozen=True):
     page: "ParsedPage"  # without content, if the document is not HTML
     directives: Directives
     outcome: Outcome
+
+    @property
+    def may_be_listed(self) -> bool:
+        """Whether it is listed, or will be if the canonical URL that it names fails or leads back."""
+        outcome = self.outcome
+        return isinstance(outcome, Listed) or (isinstance(outcome, Unlisted) and outcome.why is Why.CANONICAL)
 
 
 class PageFeature(Protocol):

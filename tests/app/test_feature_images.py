@@ -109,7 +109,6 @@ def test_the_base_of_the_page_counts_unless_it_is_too_long() -> None:
         ("<meta name=sitemap-crawler content='index, NoImageIndex'>", [], {}),
         ("", [("X-Robots-Tag", "noimageindex")], {}),
         ("<meta name=robots content=noindex>", [], {}),
-        ("<head><link rel=canonical href=/other></head>", [], {}),
         ("<meta http-equiv=refresh content='0; url=/other'>", [], {}),
         ("", [], {"types": frozenset({"application/pdf"})}),
     ],

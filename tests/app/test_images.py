@@ -105,6 +105,29 @@ async def test_images_are_written_and_replayed_on_304(tmp_path: Path, backend: s
         assert written(tmp_path, origin) == SHOP | {"/none": ["/new.jpg"]}
 
 
+async def test_images_of_pages_whose_canonical_is_ignored(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    """Also on the night in which the canonical URL fails, and the page answers 304."""
+    site, state = Site(), {"images": True, "state": str(tmp_path / "s")}
+    canonicals = {"/dead": "/gone", "/one": "/two", "/two": "/one", "/copy": "/", "/later": "/some"}
+    site.page("/", links=[*canonicals, "/some", "/several"])
+    site.page("/some", text="<img src=some.png>")
+    for path, to in canonicals.items():
+        site.page(path, canonical=to, text=f"<img src={path}.png>", headers={"ETag": f'"{path}"'})
+    several = {"Link": '</some>; rel="canonical"'}
+    site.page("/several", canonical="/", headers=several, text="<img src=/several.png>")
+    expected = {path: [f"{path}.png"] for path in ("/dead", "/one", "/several", "/some", "/two")}
+    with site.serve() as origin:
+        await publication(settings(origin, tmp_path, **state))
+        assert written(tmp_path, origin) == {"/": []} | expected
+        shown = run("explain", f"{origin}/copy", "--state", str(tmp_path / "s"))[1]
+        assert "image" not in shown, "it is stored, and the page not listed"
+        site.answers.pop("/some")
+        await publication(settings(origin, tmp_path, force=True, keep_failing=0, **state))
+        assert written(tmp_path, origin) == {"/": [], "/later": ["/later.png"]} | {
+            path: images for path, images in expected.items() if path != "/some"
+        }
+
+
 async def test_images_are_not_requested(tmp_path: Path) -> None:
     site = shop()
     with site.serve() as origin:

@@ -9,7 +9,6 @@ from typing import ClassVar
 from crawler.app.features.feature import Feature
 from crawler.app.features.images import stored
 from crawler.model.facts import LabelledUrl
-from crawler.model.outcome import Listed
 from crawler.parse.extract import Extract
 from crawler.parse.files import SCRIPTS, STYLES
 from crawler.parse.normalise import Normaliser
@@ -28,7 +27,7 @@ class _FileReader(PageFeature):
         self.name, self._normalise = name, normalise
 
     def read(self, seen: SeenPage) -> tuple[LabelledUrl, ...]:
-        if not isinstance(seen.outcome, Listed):
+        if not seen.may_be_listed:
             return ()
         base = seen.page.base if len(seen.page.base) <= LONGEST_URL else seen.url
         found = (url for kind, url in seen.page.files if kind == self.name)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from crawler.app.features.feature import GROUP, Counts, Feature, Lines, PageFault, in_groups, readings
 from crawler.model.external import Answer, BrokenFile
 from crawler.model.facts import Element, Entry, Extras, LabelledUrl
-from crawler.model.outcome import Failed, Listed, Unlisted, code
+from crawler.model.outcome import Failed, Unlisted, code
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
 from crawler.model.reasons import Cause, Why
 from crawler.model.rows import FeatureRow
@@ -29,6 +29,7 @@ from crawler.ports import Frontier, Reads, reads
 from crawler.ports.features import PageFeature, SeenPage
 from crawler.report.catalogue import Code
 from crawler.report.formatting import counted
+from crawler.report.url_kind import is_listed
 from crawler.settings.sections import Settings
 
 NAME: Final = "images"
@@ -112,7 +113,7 @@ def cut_words(found: Shown) -> str:
 
 
 class _ImageReader(PageFeature):
-    """Reads the images of a page that is listed and lets them be indexed."""
+    """Reads the images of a page that may be listed and lets them be indexed."""
 
     name = NAME
     extract = frozenset({Extract.IMAGES})
@@ -122,7 +123,7 @@ class _ImageReader(PageFeature):
 
     def read(self, seen: SeenPage) -> tuple[LabelledUrl, ...]:
         page, is_hidden = seen.page, self._obeys and seen.directives.noimageindex
-        if not page.images or is_hidden or not isinstance(seen.outcome, Listed):
+        if not page.images or is_hidden or not seen.may_be_listed:
             return ()
         base = page.base if len(page.base) <= LONGEST_URL else seen.url
         return stored((self._normalise.canonical(image, base) for image in page.images), seen.url)
@@ -225,7 +226,7 @@ async def _left(rows: Reads) -> Left:
 
 
 async def _of(rows: Reads, pages: Sequence[Url], left: Left) -> AsyncIterator[tuple[Url, Shown]]:
-    """Those of these pages that have images, in order, and what becomes of these."""
+    """Those of these pages that are listed and have images, in order, and what becomes of these."""
     for some in in_groups(pages, GROUP):
         found = await rows.read(reads.FeaturesOf(NAME, some))
         images = sorted({image for page in found.values() for _, image in page.read})
@@ -235,7 +236,7 @@ async def _of(rows: Reads, pages: Sequence[Url], left: Left) -> AsyncIterator[tu
         )
         known = replace(left, gone=gone, forbidden=forbidden)
         for page in some:
-            if page in found and found[page].read:
+            if page in found and found[page].read and is_listed(found[page].outcome):
                 yield page, shown(found[page].read, known)
 
 
