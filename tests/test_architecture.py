@@ -44,12 +44,12 @@ BUDGETS = {
     "rules": 5089,
     "report": 4251,
     "fetch": 4086,
-    "frontier": 9338,
+    "frontier": 9358,
     "sitemap": 5027,
     "engine": 3891,
     "workers": 1428,
     "app": 6292,
-    "cli": 5989,
+    "cli": 6001,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

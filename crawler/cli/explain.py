@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from crawler.app.features import FEATURES
 from crawler.app.publication import output_of, published_as
@@ -21,6 +22,7 @@ from crawler.engine.robots import origin_rules
 from crawler.errors import Exit
 from crawler.model import external
 from crawler.model.external import ExternalRow
+from crawler.model.facts import Facts
 from crawler.model.note import SETTINGS
 from crawler.model.outcome import Failed, Kept, Listed, Moved, Outcome, code, says
 from crawler.model.rendering import PageSummary, Rendering
@@ -29,7 +31,7 @@ from crawler.model.run import Run
 from crawler.model.survey import LinkingPages
 from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.ports import Frontier, Hosts, Record, Runs, reads
+from crawler.ports import Frontier, Hosts, Reads, Record, Runs, reads
 from crawler.report.formatting import counted, iso, said_words, second
 from crawler.report.printable import printable
 from crawler.rules.page_rules import PageRules
@@ -95,7 +97,7 @@ async def show_url(settings: Settings, text: str, *, form: str, every_link: bool
 async def _story(frontier: Frontier, settings: Settings, text: str, most: int) -> UrlStory:
     url = await url_in_state(frontier, settings, text)
     base = await published_as(frontier, settings)
-    record = await frontier.read(reads.RecordOf(url))
+    record = await _record(frontier, url)
     published = base.published(url) if base else url
     output = await output_of(frontier, settings)
     return UrlStory(
@@ -144,8 +146,18 @@ async def _hops(pages: Record, record: UrlRecord) -> list[RedirectHop]:
         hops.append(
             RedirectHop(following.visit.url, status, code(outcome) if outcome else following.state, at)
         )
-        following = await pages.read(reads.RecordOf(outcome.to)) if isinstance(outcome, Moved) else None
+        following = await _record(pages, outcome.to) if isinstance(outcome, Moved) else None
     return hops
+
+
+async def _record(pages: Reads, url: Url) -> UrlRecord | None:
+    """What is known of a URL, without the facts of an earlier visit that are not those of its outcome."""
+    record = await pages.read(reads.RecordOf(url))
+    if record is None or record.facts is None or isinstance(record.outcome, Kept):
+        return record
+    if isinstance(record.outcome, Failed):
+        return replace(record, facts=Facts(record.facts.status))
+    return record if record.attempts or isinstance(record.outcome, Listed) else replace(record, facts=None)
 
 
 async def _link_path(pages: Record, record: UrlRecord) -> list[Url]:

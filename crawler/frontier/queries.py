@@ -220,11 +220,11 @@ def url_record(url: Url, row: Mapping[str, Any]) -> UrlRecord:
 
 
 def page(row: tuple[Any, ...]) -> PageRow:
-    """A row of `PAGES`."""
+    """A row of `PAGES`: without the facts of an earlier visit, unless its outcome is still that of this."""
     of_page, answer = row[: -EXTERNAL - 1], external_of(row[-EXTERNAL:])
     number, url, run, outcome, detail, *known, kind, name, nested = of_page[:-PAGE_FACTS]
     seed = None if kind is None else Seed(SeedKind(kind), name, nested)
-    return PageRow._make(
+    found = PageRow._make(
         (
             number,
             Url(url),
@@ -238,11 +238,24 @@ def page(row: tuple[Any, ...]) -> PageRow:
             row[-EXTERNAL - 1] or 0,
         )
     )
+    if _is_read(found.outcome, found.status):
+        return found
+    unread = found._replace(
+        title=None, type=None, bytes=None, took=None, content=None, digest=None, barred=None, rendering=None
+    )
+    is_dated = found.outcome == LISTED or found.outcome.startswith("kept:")
+    return unread if is_dated else unread._replace(lastmod=None, source=None)
+
+
+def _is_read(outcome: str, status: int | None) -> bool:
+    """Whether the facts of a URL are of what it is now, and not of what it was at an earlier visit."""
+    return status is not None and not outcome.startswith(("failed:", "kept:"))
 
 
 def suspect(row: tuple[Any, ...]) -> PageRow:
     """A row of `SUSPECTS`."""
     number, run, outcome, detail, was, kind, barred, rendered, status, redirect, *answer = row
+    is_read = _is_read(outcome, status)
     seed = None if kind is None else _SEEDS[kind]
     return PageRow(
         number,
@@ -253,8 +266,8 @@ def suspect(row: tuple[Any, ...]) -> PageRow:
         status,
         was=was,
         seed=seed,
-        barred=barred,
-        rendering=rendered,
+        barred=barred if is_read else None,
+        rendering=rendered if is_read else None,
         external=external_of(answer),
         redirect=redirect or 0,
     )

@@ -295,15 +295,22 @@ _OF_NEWEST: Final = """
 u.run = (SELECT max(number) FROM run) AND u.host IS NOT NULL
 AND NOT EXISTS (SELECT 1 FROM visit AS w WHERE w.id = u.id)
 """
+# What an earlier visit saw is not shown of a URL that is something else now (as in `queries.page`).
+_OF_RESPONSE: Final = ("title", "type", "bytes", "took")
+_ASKED: Final = "w.id IS NULL AND p.attempts > 0"
+_READ: Final = f"{_ASKED} AND p.outcome NOT LIKE 'failed:%' AND p.outcome NOT LIKE 'kept:%'"
+_DATED: Final = f"{_READ} OR w.id IS NULL AND (p.outcome = '{LISTED}' OR p.outcome LIKE 'kept:%')"
 VIEWS: Final = f"""
 {KNOWN}
 CREATE VIEW pages AS
 SELECT u.id, u.url, u.run, CASE WHEN w.id IS NULL THEN p.outcome ELSE 'open' END AS outcome,
-    CASE WHEN w.id IS NULL THEN p.detail END AS detail, p.status, p.title, p.type, p.bytes, p.took,
-    @time(p.lastmod) AS lastmod, p.source, u.depth AS found_at, v.url AS via,
+    CASE WHEN w.id IS NULL THEN p.detail END AS detail, CASE WHEN {_ASKED} THEN p.status END AS status,
+    {", ".join(f"CASE WHEN {_READ} THEN p.{name} END AS {name}" for name in _OF_RESPONSE)},
+    CASE WHEN {_DATED} THEN @time(p.lastmod) END AS lastmod, CASE WHEN {_DATED} THEN p.source END AS source,
+    u.depth AS found_at, v.url AS via,
     CASE s.kind WHEN 0 THEN 'start' WHEN 1 THEN 'input' WHEN 2 THEN s.name END AS seed,
-    {VERSION_OF} AS content, p.canonical, p.was, @time(p.was_lastmod) AS was_lastmod,
-    @time(p.settled) AS settled
+    CASE WHEN {_READ} THEN {VERSION_OF} END AS content, CASE WHEN {_READ} THEN p.canonical END AS canonical,
+    p.was, @time(p.was_lastmod) AS was_lastmod, @time(p.settled) AS settled
 FROM url AS u LEFT JOIN visit AS w ON w.id = u.id LEFT JOIN page AS p ON p.id = u.id
 LEFT JOIN url AS v ON v.id = u.via LEFT JOIN seed AS s ON s.id = u.seed;
 CREATE VIEW external_links AS

@@ -129,3 +129,42 @@ def test_findings_return_after_a_limit(run: Run, site: tuple[Site, str]) -> None
     assert run("crawl", f"{origin}/", *WORDS, "--max-pages", "30")[0] == 0
     assert run("crawl", f"{origin}/", *WORDS, "--max-depth", "1")[0] == 0
     assert differing(night(run, origin), first) == {}
+
+
+@pytest.mark.parametrize("state", [(), pytest.param("postgres", marks=pytest.mark.slow)])
+def test_nothing_is_shown_of_what_a_url_was(run: Run, state: str) -> None:
+    """Of a page of the first night that the second did not ask for, or that is none any more."""
+    names = ("excluded", "avoided", "deep", "moved", "gone", "down", "empty", "page")
+    site, words = Site(), ("--state", new_state()) if state else ()
+    site.page("/", links=[f"/{name}" for name in names])
+    for name in names:
+        dated = "Mon, 01 Jan 2024 00:00:00 GMT"
+        site.page(f"/{name}", lastmod=dated, headers={"X-Robots-Tag": "bingbot: noindex"})
+    with site.serve(port=0) as origin:
+        assert run("crawl", origin, *WORDS[:6], *words)[0] == 0
+        avoided = '<a href="/avoided" rel="nofollow">Avoided</a><a href="/page">Page</a>'
+        site.page("/", links=[f"/{name}" for name in names if name not in {"avoided", "deep"}], text=avoided)
+        site.page("/page", links=["/deep"], title="Page", lastmod="Tue, 02 Jan 2024 00:00:00 GMT")
+        site.redirect("/moved", "/")
+        site.raw("/gone", status=404)
+        site.raw("/down", status=503)
+        site.raw("/empty", headers=[("Content-Type", "text/html")])
+        night = ("--exclude", "/excluded", "--max-depth", "1", "--keep-failing", "0", *words)
+        assert run("crawl", origin, *WORDS[:6], *night)[0] == 0
+        fields = ("outcome", "status", "title", "type", "bytes", "took", "lastmod", "lastmod_source")
+        where = words or (origin,)
+        out = run("list", "pages", *where, "--format", "jsonl", "--fields", ",".join(("url", *fields)))[1]
+        rows = {row["url"].removeprefix(origin): row for row in map(json.loads, out.splitlines())}
+        seen = {path: [name for name in fields if row[name] is not None] for path, row in rows.items()}
+        assert seen["/page"] == [*fields]
+        del seen["/"]
+        assert seen == {
+            "/avoided": ["outcome"], "/deep": ["outcome"], "/excluded": ["outcome"], "/page": [*fields],
+            "/down": ["outcome", "status"], "/gone": ["outcome", "status"], "/moved": ["outcome", "status"],
+            "/empty": ["outcome", "status", "type", "bytes", "took"],
+        }  # fmt: skip
+        assert run("list", "findings", *where, "--only", "noindex-for-bot")[1] == ""
+        story = run("explain", f"{origin}/excluded", *words)[1]
+        assert "status     not fetched\n" in story
+        assert "header" not in story
+        assert "200" not in story
