@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 5089,
     "report": 4251,
     "fetch": 4086,
-    "frontier": 9358,
+    "frontier": 9360,
     "sitemap": 5027,
     "engine": 3891,
     "workers": 1428,

@@ -28,7 +28,7 @@ REDIRECTED: Final = f"""
 INSERT INTO near
 SELECT DISTINCT t.id, n.depth FROM near AS n JOIN known AS s ON s.id = n.id
 @each(s.links) JOIN url AS t ON t.id = abs(j.value)
-WHERE n.depth = :depth AND s.state = {SETTLED} AND s.outcome = 'moved' AND @place <= s.named AND t.run = :run
+WHERE n.depth = :depth AND s.state = {SETTLED} AND s.outcome = 'moved' AND @place = 1 AND t.run = :run
 ON CONFLICT DO NOTHING
 """
 LINKED: Final = f"""

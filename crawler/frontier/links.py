@@ -63,18 +63,19 @@ def link_ids(settlement: Settlement, numbers: Mapping[Url, int]) -> tuple[Sequen
         for visit in settlement.found
     ]
     ids = found if settlement.links is None else _packed(settlement.links, found)
-    named = settlement.verdict.named
-    if not named:
+    named, outcome = settlement.verdict.named, settlement.verdict.outcome
+    target = numbers.get(outcome.to) if isinstance(outcome, Moved) else None
+    if not named and not target:
         return ids, 0
-    outcome = settlement.verdict.outcome
     leading = dict[Url, int]()
     for visit, to in zip(settlement.found, found, strict=True):
         if visit.url in named and leading.get(visit.url, 0) <= 0:  # a link with nofollow may lead there, too
             leading[visit.url] = to
     first = [*leading.values()]
-    if isinstance(outcome, Moved):  # its target comes first
-        first = [leading[url] for url in sorted(leading, key=outcome.to.__ne__)]
-    return [*first, *(number for number in ids if number not in first)], len(first)
+    rest = [number for number in ids if number not in first]
+    if target:  # of a redirect: it comes first, even if a link on the page leads there
+        first = [abs(target), *(number for number in first if number != abs(target))]
+    return [*first, *rest], len(first)
 
 
 def _packed(links: LinkNumbers, found: Sequence[int]) -> list[int]:

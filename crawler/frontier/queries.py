@@ -433,7 +433,7 @@ def edges(db: Database, rows: Sequence[tuple[Any, ...]]) -> Sequence[EdgeRow]:
             links[first:] if first else links,
             to := ids.get(redirect, 0),
             other := ids.get(canonical, 0),
-            [link for link in links[:first] if link not in {to, other}] if first and not to else (),
+            [link for link in links[:first] if link not in {to, other}] if first else (),
         )
         for (number, url, _, first, redirect, canonical), links in zip(rows, leads, strict=True)
     ]

@@ -324,7 +324,8 @@ SELECT u.url AS source, t.url AS target,
 FROM {_SETTLED_PAGES} @each(p.links) JOIN url AS t ON t.id = abs(j.value)
 LEFT JOIN anchor AS a ON a.id = u.id AND a.target = t.id
 WHERE {_OF_NEWEST}
-    AND (@place > coalesce(p.named, 0) OR (p.outcome <> 'moved' AND t.url IS DISTINCT FROM p.canonical))
+    AND (@place > coalesce(p.named, 0)
+        OR (t.url IS DISTINCT FROM p.canonical AND (p.outcome <> 'moved' OR @place > 1)))
 UNION ALL
 SELECT u.url, p.detail, 'redirect', 0, NULL, NULL
     FROM {_SETTLED_PAGES} WHERE {_OF_NEWEST} AND p.outcome = 'moved'

@@ -254,8 +254,6 @@ class Judge:
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
         canonical, conflict = self._canonical([*on_page, *self._header_canonicals(url, reply)])
         links, named, truncated = self._links(url, reply, page, said.directives, [canonical, refresh])
-        # Of a page that leads elsewhere, only where it leads.
-        named = tuple(to for to in named if to in {canonical, refresh}) if moves else named
         facts = facts._replace(
             unordered=duplicates.unordered(url, page.unordered, links.urls),
             variant=self._variant(url, reply),

@@ -190,3 +190,36 @@ def test_nofollow_link_is_none_that_readers_follow(run: Run, words: tuple[str, .
             assert [line for line in file if line.startswith("error,broken-link")] == [
                 f"error,broken-link,{origin}/gone,404,,2,{origin}{page},/gone,\n" for page in ("/", "/copy")
             ]
+
+
+@pytest.mark.parametrize("state", [(), pytest.param("postgres", marks=pytest.mark.slow)])
+def test_a_refresh_leads_to_its_target(run: Run, state: str) -> None:
+    """Whatever else the page links to or names, and even if it links to its target as well."""
+    site, words = Site(), ("--state", new_state()) if state else ()
+    refresh = '<meta http-equiv="refresh" content="0; url=/new">'
+    site.page("/", links=["/old", "/older", "/other"])
+    version = '<link rel="alternate" hreflang="de" href="/gone">'
+    site.page("/old", head=refresh + version, canonical="/other", links=["/other", "/new"])
+    site.page("/older", head=refresh, links=["/other", "/new"])
+    site.page("/new")
+    site.page("/other")
+    with site.serve() as origin:
+        assert run("crawl", origin, *QUICK, *words)[0] == 0
+        where = words or (origin,)
+
+        def rows(what: str, *more: str) -> list[dict[str, Any]]:
+            out = run("list", what, *where, "--format", "jsonl", *more)[1].replace(origin, "")
+            return [json.loads(line) for line in out.splitlines()]
+
+        found = rows("findings", "--only", "redirect-linked")
+        assert [(row["url"], row["detail"]) for row in found] == [("/old", "/new"), ("/older", "/new")]
+        assert [row["url"] for row in rows("findings", "--only", "redirect-chain")] == []
+        ends = {row["target"]: row["final_url"] for row in rows("links", "--from", "/")}
+        assert ends == {"/old": "/new", "/older": "/new", "/other": "/other"}
+        links = [(row["target"], row["kind"]) for row in rows("links", "--from", "/old", "--all-kinds")]
+        assert links == [
+            ("/other", "link"), ("/new", "link"), ("/gone", "head"), ("/new", "redirect"), ("/other", "canonical")
+        ]  # fmt: skip
+        pages = {row["url"]: (row["clicks"], row["links_in"], row["links_out"]) for row in rows("pages")}
+        assert pages["/new"] == (1, 2, 0)
+        assert pages["/gone"] == (None, 0, 0)

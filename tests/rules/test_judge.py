@@ -97,7 +97,7 @@ def test_canonical_is_not_counted_as_link(markup: str, canonical: str | None, na
         ('<link rel=alternate href=/de><link rel="alternate nofollow" href=/fr>', ["/de"]),
         ("<link rel=alternate href=/x><link rel=canonical href=/x>", ["/x"]),
         ("<meta name=robots content=nofollow><link rel=alternate href=/x>", ["/x"]),
-        ('<meta http-equiv=refresh content="0;url=/r"><link rel=alternate href=/x>', ["/r"]),
+        ('<meta http-equiv=refresh content="0;url=/r"><link rel=alternate href=/x>', ["/r", "/x"]),
         ("<link rel=alternate href=/page>", []),
         ("<link rel=alternate href=/x><body><a rel=nofollow href=/x>", ["/x"]),
         ("<meta name=robots content=nofollow><link rel=alternate href=/x><body><a href=/x>", []),
