@@ -337,7 +337,7 @@ def _change(record: UrlRecord, newest: Run) -> str:
     if record.run < newest.number:
         return f"no longer found: run {record.run} was the last to find it, this is run {newest.number}"
     if record.was is None:
-        return "found for the first time"
+        return "found for the first time" if newest.number == 1 else "not found by the run before"
     now = code(record.outcome) if record.outcome else record.state
     dated = record.facts.lastmod.at if record.facts and record.facts.lastmod else None
     before = f"{record.was} before" if record.was != now else ""

@@ -74,15 +74,16 @@ EARLIER: Final = (
 _RENEWED: Final = Earlier._fields[3:]  # without what was read of the page
 RENEW_PAGES: Final = f"""
 UPDATE page SET
-    attempts = 0, was = page.outcome, was_lastmod = page.lastmod,
+    attempts = 0, was = r.was, was_lastmod = CASE WHEN r.was IS NOT NULL THEN page.lastmod END,
     outcome = coalesce(r.outcome, page.outcome), settled = coalesce(r.settled, page.settled),
     detail = CASE WHEN r.outcome IS NULL THEN page.detail ELSE r.detail END,
     facts_run = CASE WHEN r.outcome IS NULL THEN page.facts_run END,
     {", ".join(f"{column} = r.{column}" for column in _RENEWED)}
-FROM @rows(id, outcome, detail, settled, {", ".join(_RENEWED)}) WHERE page.id = r.id
+FROM @rows(id, outcome, detail, settled, was, {", ".join(_RENEWED)}) WHERE page.id = r.id
 """
 
-CONCLUDED: Final = "SELECT number FROM run WHERE status = 'concluded'"
+COMPLETE: Final = "status IN ('complete', 'concluded', 'refused')"
+COMPLETE_RUNS: Final = f"SELECT number, status = 'concluded' FROM run WHERE number < :run AND {COMPLETE}"
 
 # Found again: the first statement of a pair selects `MovedVisit`, the second one updates `url` for these
 # rows.
@@ -332,16 +333,18 @@ class Discovery:
         ]
         given = self._of_run() | {"seed": seed}
         ids = {number for (number,) in self._db.ask_rows(RENEW, RENEWED, rows, **given)()}
-        runs = self._db.ask(CONCLUDED)
+        runs = self._db.ask(COMPLETE_RUNS, {"run": self._db.run})
         stored = self._db.ask(EARLIER, {"ids": self._db.dialect.all_of(ids)}, packed=True)
-        concluded = {number for (number,) in runs()}
+        concluded = {number: bool(is_published) for number, is_published in runs()}
+        last = max(concluded, default=0)
         renewed = {old.id: (old, row) for old, row in known if old.id in ids}
         pages = list[tuple[Any, ...]]()
         for number, *earlier in stored():
             old, row = renewed[number]
-            page = found_in_new_run(Earlier._make(earlier), was_published=old.run in concluded)
-            pages.append((number, row.outcome, row.detail, row.settled, *page[3:]))
-        self._db.do_rows(RENEW_PAGES, ("id", "outcome", "detail", "settled", *_RENEWED), pages)
+            page = found_in_new_run(Earlier._make(earlier), was_published=concluded.get(old.run, False))
+            was = page.outcome if old.run >= last else None  # what the last complete run did not find is new
+            pages.append((number, row.outcome, row.detail, row.settled, was, *page[3:]))
+        self._db.do_rows(RENEW_PAGES, ("id", "outcome", "detail", "settled", "was", *_RENEWED), pages)
         return {row.url: number for number, (_, row) in renewed.items()}
 
     def _open(self, new: Sequence[tuple[int, FoundRow]]) -> None:

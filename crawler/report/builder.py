@@ -107,7 +107,7 @@ class ReportBuilder:
     def __init__(self, known: Known, *, most: int = ITEMS) -> None:
         """`most`: items of each finding to keep; 0 for all."""
         run = known.run
-        before = [other.number for other in known.runs if other.number < run.number]
+        before = [other.number for other in known.runs if other.number < run.number and other.complete]
         self.findings = Findings.of(known)
         self._known, self._most = known, most
         self._overview = Overview(run.number, known.site)

@@ -41,7 +41,7 @@ class _Sample(Struct, eq=False):
 
 
 class Changes(Struct, eq=False):
-    """The changes from run `since` to run `run`. Without a previous run there are none."""
+    """The changes from run `since`, the last complete one, to run `run`. Without it, there are none."""
 
     run: int
     since: int | None
@@ -60,13 +60,13 @@ class Changes(Struct, eq=False):
             self._mend(page)
         if page.run == self.run:
             self._compare(page)
-        elif page.run == self.since and is_listed(page.outcome) and self.complete:
+        elif page.run >= self.since and is_listed(page.outcome) and self.complete:
             self.removed.add(page.url, "no longer found: no page links to it")
 
     def _compare(self, page: PageRow) -> None:
         before, now = is_listed(page.was or ""), is_listed(page.outcome)
         if now and not before:
-            self.added.add(page.url, f"before: {says(page.was)}" if page.was else "found for the first time")
+            self.added.add(page.url, f"before: {says(page.was)}" if page.was else "not found then")
         elif before and not now and page.outcome and self.complete:
             is_told = page.detail in {"", str(page.status)}
             self.removed.add(page.url, says(page.outcome) + ("" if is_told else f": {page.detail}"))
@@ -75,7 +75,7 @@ class Changes(Struct, eq=False):
 
     def _mend(self, page: PageRow) -> None:
         """Count a failure of the previous run that is none now, or to which no link leads any more."""
-        if page.run == self.since:
+        if self.since is not None and self.since <= page.run < self.run:
             kind = kind_of(page.outcome, page.status)
             if kind in _MENDABLE:
                 self.mended[BY_KIND[kind]].add(page.url, "no longer linked")

@@ -92,8 +92,9 @@ class Findings:
         if page.redirect:
             self._redirects.append(page.id)
             self._targets.append(page.redirect)
-        self._before[page.id] = kind_of(page.was or "")
         kind = self._kinds[page.id] = self._kind_of(page)
+        # No status is known of the previous run.
+        self._before[page.id] = kind if page.was == page.outcome else kind_of(page.was or "")
         self._wanted[page.id] = kind in LINKED or _is_named(page)
         if self.complete and page.outcome == "listed":
             self._date.add(page.lastmod)
@@ -180,13 +181,14 @@ class Findings:
         before = kind_of(page.was)
         if code is Code.SITEMAP_STALE:
             return before not in _STALE
-        return code is not Code.ORPHAN and self._is_newly_so(code, page, before)
+        return code is not Code.ORPHAN and self._is_newly_so(page, before)
 
-    def _is_newly_so(self, code: Code, page: PageRow, before: UrlKind) -> bool:
+    def _is_newly_so(self, page: PageRow, before: UrlKind) -> bool:
         """The same for a finding about the outcome of a URL, or about the end of its redirects."""
-        if page.redirect and before is UrlKind.MOVED and BY_KIND.get(UrlKind(self._kinds[page.id])) is code:
+        if page.redirect and before is UrlKind.MOVED:
             end = (self.inbound.hops(page.id)[0] or [page.id])[-1]
-            return UrlKind(self._before[end]) not in {UrlKind.MOVED, self._kinds[end]}
+            then, now = UrlKind(self._before[end]), UrlKind(self._kinds[end])
+            return then not in {UrlKind.MOVED, now} and (then in FAILED or now in FAILED)
         return page.was != page.outcome and before is not self._kind_of(page)
 
     def _is_newly_broken(self, page: PageRow) -> bool:

@@ -168,3 +168,30 @@ def test_nothing_is_shown_of_what_a_url_was(run: Run, state: str) -> None:
         assert "status     not fetched\n" in story
         assert "header" not in story
         assert "200" not in story
+
+
+@pytest.mark.parametrize("state", [(), pytest.param("postgres", marks=pytest.mark.slow)])
+def test_what_the_last_night_did_not_find_is_new(run: Run, state: str) -> None:
+    """Though an earlier night had found it: it is added, and its faults are new."""
+    site, words = Site(), ("--state", new_state()) if state else ()
+    names = ["/gone", "/page", "/kept", "/left"]
+    site.page("/", links=names)
+    for name in names[1:]:
+        site.page(name)
+    with site.serve(port=0) as origin:
+        for links in (names, ["/kept"], [*names[:3]]):
+            site.page("/", links=links)
+            assert run("crawl", origin, *WORDS[:6], *words, "--report", "r.json")[0] == 0
+        with open("r.json") as file:
+            report = json.loads(file.read().replace(origin, ""))
+        assert (report["changes"]["since"], report["sitemap"]["added"], report["sitemap"]["removed"]) == (
+            2,
+            1,
+            0,
+        )
+        assert report["changes"]["added"] == [{"url": "/page", "why": "not found then"}]
+        [broken] = [one for one in report["findings"] if one["code"] == "broken-link"]
+        assert (broken["count"], broken["new"]) == (1, 1)
+        rows = run("list", "pages", *(words or (origin,)), "--fields", "url,was", "--format", "csv")[1]
+        was = dict(line.replace(origin, "").split(",") for line in rows.splitlines()[1:])
+        assert was == {"/": "listed", "/gone": "", "/kept": "listed", "/page": ""}

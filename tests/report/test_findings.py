@@ -154,6 +154,33 @@ def test_redirect_is_newly_broken_if_its_end_is(was: str, end_was: str, new: boo
     assert told(state) == {"broken-link": [f"/old{' new' if new else ''} 1"]}
 
 
+@pytest.mark.parametrize(
+    ("end", "end_was", "new"),
+    [
+        ("unlisted:noindex", "listed", False),  # it ended well before, too
+        ("listed", "moved", False),
+        ("listed", "failed:not-found", True),  # that was a broken link
+        ("listed", "listed", False),
+    ],
+)
+def test_redirect_is_newly_linked_if_its_end_is_mended(end: str, end_was: str, new: bool) -> None:
+    state = MadeState(2)
+    state.page("/", links=["/old"], seed=START, was="listed")
+    state.page("/old", "moved", redirect="/hop", was="moved")
+    state.page("/hop", "moved", redirect="/end", was="moved")
+    state.page("/end", end, was=end_was)
+    mark = " new" if new else ""
+    assert told(state) == {"redirect-chain": [f"/old{mark} 1"], "redirect-linked": [f"/old{mark} 1"]}
+
+
+def test_redirect_to_a_page_that_was_restricted_is_not_new() -> None:
+    state = MadeState(2)
+    state.page("/", links=["/old"], seed=START, was="listed")
+    state.page("/old", "moved", redirect="/form", was="moved")
+    state.page("/form", "failed:client-error", status=405, detail="405", was="failed:client-error")
+    assert told(state) == {"restricted": ["/old 1"]}
+
+
 def test_redirect_chain_shows_each_hop_and_cycle_is_a_loop() -> None:
     state = MadeState()
     state.page("/", seed=START)

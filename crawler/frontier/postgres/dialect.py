@@ -17,7 +17,7 @@ _BY_TYPE: Final = {
     "integer": "state depth hops kind attempts deaths named place round facts_run was_hops "
     "failing_run rank visited visits changes asked",
     "text": "url outcome detail links name read code origin base sorting mark "
-    "published_content dated_content text landmark version missing",
+    "published_content dated_content text landmark version missing was",
     "uuid": "fp",
     "boolean": "bounded",
 }
