@@ -13,8 +13,9 @@ from crawler.frontier.schema import VERSION_OF
 from crawler.model.reasons import Source
 from crawler.model.survey import LATELY, Build, DatesSeen, Doubts, Evidence, NewBlock
 from crawler.parse.extract import BYTES, WORDING_DIGITS
-from crawler.rules.noise import HEAD, LastChange
-from crawler.rules.record import DAY, LISTED, SETTLED, Datable, Distrust
+from crawler.rules.dated import Datable, Distrust
+from crawler.rules.noise import HEAD, STILL, UNKNOWN_WAY, WAY, LastChange
+from crawler.rules.record import DAY, LISTED, SETTLED
 
 _LISTED: Final = f"u.run = :run AND u.state = {SETTLED} AND u.outcome = '{LISTED}'"
 
@@ -91,17 +92,22 @@ BUILDS: Final = _builds("header")
 BUILDS_OF_SITEMAPS: Final = _builds("sitemap_date")
 BUILDS_STATED: Final = _builds("stated")
 
-# What was new on pages that changed: on many, or on one alone in its place.
-BLOCKS: Final = f"""
-SELECT h.origin, substr(u.watched, 2, {HEAD - 1}), count(*), min({_KIND}), min(u.id)
-FROM known AS u JOIN host AS h ON h.id = u.host
-WHERE {_LISTED} AND u.version <> u.published_content
-AND {_KIND} IN (
+# What was new and gone on pages that changed, and on how many it was, as their last change, in earlier runs.
+_NOW: Final = "u.version <> u.published_content"
+_WAY: Final = f"substr(u.watched, 2, {WAY})"
+_CHANGED: Final = f"""{_KIND} IN (
     '{LastChange.FIRST}', '{LastChange.NEW}', '{LastChange.REPEATED}', '{LastChange.AGAIN}'
-)
-GROUP BY h.origin, substr(u.watched, 2, {HEAD - 1})
-HAVING count(*) >= :least OR (count(*) = 1 AND min({_KIND}) <> '{LastChange.NEW}')
-ORDER BY 3 DESC, h.origin, 2 LIMIT 1000
+)"""
+BLOCKS: Final = f"""
+SELECT h.origin, min(CASE WHEN {_NOW} THEN substr(u.watched, 2, {HEAD - 1}) END),
+    count(*) FILTER (WHERE {_NOW}), min(CASE WHEN {_NOW} THEN {_KIND} END),
+    min(CASE WHEN {_NOW} THEN u.id END), count(*) FILTER (WHERE NOT {_NOW})
+FROM known AS u JOIN host AS h ON h.id = u.host
+WHERE {_LISTED} AND {_WAY} NOT LIKE '{UNKNOWN_WAY}%' AND u.version IS NOT NULL
+    AND ({_CHANGED} OR (NOT {_NOW} AND {_KIND} IN ('{LastChange.UNKNOWN}', '{LastChange.NOISE}')
+        AND u.watched NOT LIKE '{STILL}%'))
+GROUP BY h.origin, {_WAY} HAVING count(*) FILTER (WHERE {_NOW}) > 0
+ORDER BY count(*) DESC, h.origin, 2 LIMIT 1000
 """
 
 _TRUSTED: Final = "u.host NOT IN (SELECT h.id FROM host AS h WHERE h.origin @any(distrusted, text))"
@@ -124,6 +130,7 @@ _KEEPING: Final = (
     AND coalesce(p.source = 'history' AND p.lastmod = p.dated_lastmod, false)
     AND coalesce({VERSION_OF} = p.dated_content, false)
     AND coalesce(substr(p.watched, 1, 1) <> '{LastChange.LEARNED}', true)
+    AND NOT coalesce(substr(p.watched, 2, {WAY}) @any(rolled, text), false)
     """,
 )
 _KNOWN: Final = of("p", Datable._fields, content=VERSION_OF, sitemap_date="u.sitemap_date")
@@ -160,12 +167,12 @@ def forget_future(db: Database) -> None:
             db.do(statement, now)
 
 
-def evidence(db: Database, window: int, older: int, least: int) -> DatesSeen:
+def evidence(db: Database, window: int, older: int) -> DatesSeen:
     """See `ports.reads.DateEvidence`."""
     counts = db.ask(EVIDENCE, {"run": db.run, "older": older})
     given = {"run": db.run, "window": window, "older": older}
     builds = [db.ask(sql, given) for sql in (BUILDS, BUILDS_OF_SITEMAPS, BUILDS_STATED)]
-    changes = db.ask(BLOCKS, {"run": db.run, "least": least})
+    changes = db.ask(BLOCKS, {"run": db.run})
     headers, sitemaps, stated = (
         [Build(origin, *map(int, numbers)) for origin, *numbers in rows()] for rows in builds
     )
@@ -185,7 +192,12 @@ def date(db: Database, sources: Sequence[Source], doubts: Doubts) -> None:
     hosts, times = db.ask("SELECT id, origin FROM host"), db.ask(_SINCE, {"run": db.run})
     origins, trusted, [(since,)] = dict(hosts()), Distrust(), times()
     wanted = {source.value: source in sources for source in (Source.HEADER, Source.HISTORY)}
-    given = wanted | {"run": db.run, "distrusted": db.dialect.all_of(distrusted)}
+    rolled = [way for _, way, _ in doubts.rolled]
+    given = (
+        wanted
+        | {"run": db.run}
+        | {name: db.dialect.all_of(some) for name, some in (("distrusted", distrusted), ("rolled", rolled))}
+    )
     for rows in db.chunks(DATABLE, given):
         changed = []
         for number, host, lastmod, source, *known in rows:
@@ -211,6 +223,7 @@ def _distrusted(doubts: Doubts) -> Mapping[str, Distrust]:
         *doubts.noisy,
         *doubts.unseen,
         *(name for name, _ in doubts.blocks),
+        *(name for name, _, _ in doubts.rolled),
         *(name for name, _, _ in doubts.builds),
         *(name for name, _, _ in doubts.restless),
         *(name for name, _, _ in doubts.turning),
@@ -227,6 +240,7 @@ def _distrusted(doubts: Doubts) -> Mapping[str, Distrust]:
             noisy=origin in doubts.noisy,
             unseen=origin in doubts.unseen,
             blocks=frozenset(new for name, new in doubts.blocks if name == origin),
+            rolled={way: since for name, way, since in doubts.rolled if name == origin},
             everywhere=origin in doubts.everywhere,
             turning={new: is_first for name, new, is_first in doubts.turning if name == origin},
             restless=next(((first, last) for name, first, last in doubts.restless if name == origin), None),

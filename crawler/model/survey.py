@@ -55,6 +55,7 @@ class Restless(Struct, frozen=True):
     # Of a run: `Evidence.reworded`, but for blocks, `known`, and `noisy`.
     edits: tuple[tuple[int, int, int], ...] = ()
     turns: Turns = Turns()  # texts that are shown in turn
+    templates: tuple[int, ...] = ()  # digests of texts that many pages got, or lost; see `rules.rolled_out`
 
 
 class Build(Struct, frozen=True):
@@ -79,6 +80,7 @@ class NewBlock(Struct, frozen=True):
     pages: int
     change: str = ""  # of a single page: a `noise.LastChange`
     page: int = 0  # its id
+    before: int = 0  # pages whose last change was the same one, in earlier runs
 
 
 class DatesSeen(Struct, frozen=True):
@@ -103,7 +105,9 @@ class Doubts(Struct, frozen=True):
     stale: tuple[str, ...] = ()  # origins whose pages state dates that do not follow changes
     noisy: tuple[str, ...] = ()  # origins of which many pages have noise
     unseen: tuple[str, ...] = ()  # origins of which most pages have noise, or a block that changed
-    blocks: tuple[tuple[str, str], ...] = ()  # origin, and digest of what was new on many pages at once
+    blocks: tuple[tuple[str, str], ...] = ()  # origin, and digest of a change that is one of a template
+    # The same, if that is known since this run, and from when on it may have dated pages.
+    rolled: tuple[tuple[str, str, int], ...] = ()
     # Origins whose pages change again and again in the same places; the first and last doubtful date.
     restless: tuple[tuple[str, int, int], ...] = ()
     everywhere: tuple[str, ...] = ()  # of these, where most pages do

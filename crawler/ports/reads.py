@@ -222,12 +222,11 @@ class DateEvidence(Query[survey.DatesSeen], frozen=True):
     """For each origin, whether its dates are reliable, and the largest build by each source of dates.
 
     That is the `window` seconds with most dates of listed pages. A page states an older date if that is more
-    than `older` seconds before the other. `least`: pages that a block is new on, at least.
+    than `older` seconds before the other.
     """
 
     window: int
     older: int
-    least: int
 
 
 class SameContentGroups(Query[Sequence[survey.SameContent]], frozen=True):

@@ -40,9 +40,9 @@ from crawler.rules import (
     soft_404,
     throttle,
 )
+from crawler.rules.dated import first_date
 from crawler.rules.indexing import NOTHING_SAID, Audience, Indexing, indexing
 from crawler.rules.nonexistent_pages import at_origin, in_gap
-from crawler.rules.record import first_date
 from crawler.rules.traps import days_of
 
 LISTABLE_TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}

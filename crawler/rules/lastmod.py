@@ -129,14 +129,12 @@ def is_stale(stale: int, followed: int) -> bool:
     return stale >= LEAST_BUILT_PAGES and followed == 0
 
 
-def blocks_at_once(evidence: Evidence, found: Iterable[NewBlock]) -> list[NewBlock]:
-    """Those changes that many pages share: of a list of the latest pages, or a remark of the day."""
-    least = max(LEAST_COMPARED, evidence.known // LEAST_SHARE + 1)
-    return [block for block in found if block.pages >= least]
-
-
 def restless(
-    before: Restless | None, evidence: Evidence, blocks: int = 0, found: Iterable[NewBlock] = ()
+    before: Restless | None,
+    evidence: Evidence,
+    blocks: int = 0,
+    found: Iterable[NewBlock] = (),
+    templates: tuple[int, ...] = (),
 ) -> Restless:
     """What is known of changes in place, with those of this run but for those of blocks."""
     before = before or Restless()
@@ -145,7 +143,7 @@ def restless(
     edited = 0 if unusable_changes(evidence, blocks) else max(0, evidence.reworded - blocks)
     edits = (*before.edits, (edited, evidence.known, evidence.noisy))[-MOST_RUNS:]
     turns = shown_in_turn.after(before.turns, found)
-    known = Restless((*before.runs, now)[-MOST_RUNS:], edits=edits, turns=turns)
+    known = Restless((*before.runs, now)[-MOST_RUNS:], edits=edits, turns=turns, templates=templates)
     if not is_restless(known):
         return known
     if before.last:

@@ -8,8 +8,9 @@ shows where it was. Of a piece that changes now and then it is remembered that i
 all pages of the site tell (`lastmod.restless`).
 
 Before the pieces stands what became of the page in the last run, a `LastChange`, and digests of the pieces
-that were new in it and of those that were gone, by which pages are found that changed in the same way
-(`lastmod.blocks_at_once`), or one after the other (`shown_in_turn`). Pure.
+that were new in it and of those that were gone, by which pages are found that changed in the same way at
+once (`lastmod.blocks_at_once`), over some nights (`rolled_out`), or one after the other (`shown_in_turn`). Of
+a page that did not change since, most of these digits stay, with the number of quiet runs. Pure.
 """
 
 import re
@@ -29,7 +30,11 @@ from msgspec.structs import replace
 RUNS: Final = 3  # in a row
 WIDTH: Final = 5  # characters for a piece: four hex digits of its digest, and the changes in a row
 HEAD: Final = 8  # characters before the pieces
-TEXTS: Final = 1 << 14  # digests of what is new, and of what is gone: both are seven hex digits
+WAY: Final = 6  # digits of what was new and gone that stay
+_NO_TEXT: Final = crc32(b"[]")
+UNKNOWN_WAY: Final = "0000"  # their beginning, if nothing is known
+TEXTS: Final = 1 << 14  # digests of what is new
+GONE: Final = 1 << 13  # and of what is gone: with whether that is a large part, both are seven hex digits
 MOST_RUNS: Final = 20  # in which changes in place are counted
 QUIET_RUNS: Final = 10  # without a change, after which a page without noise is as one that is new
 SMALL_PART: Final = 4  # one piece of so many; more is the content of a page that is replaced now and then
@@ -48,8 +53,9 @@ class LastChange(StrEnum):
     NOISE = "-"  # only noise changed
 
 
-_STORED: Final = re.compile(r"(?:=\d{7}|[?+~^!-][0-9a-f]{7})(?:[0-9a-f]{4}[0-5])+", re.ASCII)
-_STILL: Final = f"{LastChange.UNKNOWN}*"  # before digests, two bytes each, in base64: no piece has changed
+_QUIET: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDE"  # a digit, for up to `LONG_QUIET_RUNS`
+_STORED: Final = re.compile(r"(?:=[0-9a-f]{6}[0-9a-zA-E]|[?+~^!-][0-9a-f]{7})(?:[0-9a-f]{4}[0-5])+", re.ASCII)
+STILL: Final = f"{LastChange.UNKNOWN}*"  # before digests, two bytes each, in base64: no piece has changed
 # Beside its changes in a row: it has changed before; it is new, or may be.
 _HAS_CHANGED: Final = RUNS + 1
 _NEW: Final = RUNS + 2
@@ -112,7 +118,8 @@ def version(
     )
     if is_same:
         change = LastChange.LEARNED if _learns(zip(before, now, strict=True)) else LastChange.NOISE
-        return known, _written(change, now)
+        way = watched[1 : WAY + 1] if watched and change == LastChange.NOISE else "0" * WAY
+        return known, _written(change, now, f"{way}0")
     return content, _written(_kind(before, now), now, _news(before, now))
 
 
@@ -149,28 +156,42 @@ def has_restless(watched: str | None) -> bool:
 
 def unchanged(watched: str | None) -> str | None:
     """What is watched of a page that did not change: for a while it is remembered what it showed."""
-    if not watched or watched.startswith(_STILL):
+    if not watched or watched.startswith(STILL):
         return watched
     some = [_rested(piece) for piece in _read(watched)]
     if not some:
         return None
-    quiet = int(watched[1:HEAD]) + 1 if watched.startswith(LastChange.UNKNOWN) else 1
+    quiet = _QUIET.index(watched[WAY + 1]) + 1 if watched.startswith(LastChange.UNKNOWN) else 1
     most = LONG_QUIET_RUNS if any(piece.has_changed for piece in some) else QUIET_RUNS
     if quiet >= most and not any(piece.is_noise for piece in some):
         return _still([piece.digest for piece in some])
-    return _written(LastChange.UNKNOWN, some, f"{min(quiet, most):07}")
+    return _written(LastChange.UNKNOWN, some, f"{watched[1 : WAY + 1]}{_QUIET[min(quiet, most)]}")
 
 
 def _news(before: Sequence[Piece], now: Sequence[Piece]) -> str:
     """Digests of the pieces that are new and of those that are gone, but for noise, wherever they stand."""
     then, after = (Counter(piece.digest for piece in some if not piece.is_noise) for some in (before, now))
-    new, gone = (crc32(repr(sorted(some.elements())).encode()) for some in (after - then, then - after))
-    return f"{new % TEXTS * TEXTS + gone % TEXTS:07x}"
+    parts = after - then, then - after
+    new, gone = (crc32(repr(sorted(part.elements())).encode()) for part in parts)
+    large = SMALL_PART * max(part.total() for part in parts) > len(now)
+    return f"{(new % TEXTS * GONE + gone % GONE) * 2 + large:07x}"
 
 
 def new_and_gone(news: str) -> tuple[int, int]:
     """Digests of what is new and of what is gone, of those seven digits."""
-    return divmod(int(news, 16), TEXTS)
+    new, gone = divmod(int(news, 16) // 2, GONE)
+    return new % GONE, gone
+
+
+def texts(news: str) -> tuple[int, int]:
+    """The same, 0 for no text."""
+    new, gone = new_and_gone(news)
+    return new * (new != _NO_TEXT % GONE), gone * (gone != _NO_TEXT % GONE)
+
+
+def is_large(news: str) -> bool:
+    """Whether that is a large part of the page."""
+    return int(news, 16) % 2 == 1
 
 
 def _rested(piece: Piece) -> Piece:
@@ -202,9 +223,9 @@ def _alike(before: Sequence[Piece], pieces: Sequence[int], most: int) -> int:
 
 def _read(text: str | None) -> list[Piece]:
     """The pieces; none if the text is not ours, as it came from a process that reads hostile markup."""
-    if text and text.startswith(_STILL):
+    if text and text.startswith(STILL):
         try:
-            return [Piece(digest, 0) for (digest,) in iter_unpack(">H", b64decode(text[len(_STILL) :]))]
+            return [Piece(digest, 0) for (digest,) in iter_unpack(">H", b64decode(text[len(STILL) :]))]
         except (ValueError, StructError):
             return []
     if not _STORED.fullmatch(text or ""):
@@ -214,7 +235,7 @@ def _read(text: str | None) -> list[Piece]:
 
 def _still(digests: Sequence[int]) -> str | None:
     """Of a page on which nothing has changed."""
-    return _STILL + b64encode(pack(f">{len(digests)}H", *digests)).decode() if digests else None
+    return STILL + b64encode(pack(f">{len(digests)}H", *digests)).decode() if digests else None
 
 
 def _written(change: LastChange, pieces: Sequence[Piece], news: str = "0000000") -> str | None:

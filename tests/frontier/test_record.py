@@ -17,18 +17,16 @@ from crawler.model.survey import Doubts
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.ports import reads
+from crawler.rules.dated import Datable, Distrust, first_date
 from crawler.rules.record import (
     LEASED,
     LISTED,
     QUEUED,
     SETTLED,
-    Datable,
-    Distrust,
     Earlier,
     Failing,
     RunTime,
     Way,
-    first_date,
     found_again,
     found_in_new_run,
     interval_of,

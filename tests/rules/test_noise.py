@@ -141,7 +141,7 @@ def test_same_new_block_is_recognised_wherever_it_stands() -> None:
         "x",
         "00001",
         "=000000",
-        "=000000z00001",
+        "=000000Z00001",
         "+abcdef00001",
         "=\u0660000000",
         "=*",
@@ -237,5 +237,12 @@ async def test_nights_of_304_end_a_row(tmp_path: Path) -> None:
 
 def test_what_is_not_ours_is_not_watched_after_a_304() -> None:
     assert unchanged(None) is None
-    assert unchanged("=000000z00001") is None
+    assert unchanged("=000000Z00001") is None
     assert unchanged("~" + "0" * 7 + "00012") == "=0000001" + "00014"
+
+
+def test_how_a_page_changed_last_stays_known_while_it_is_quiet() -> None:
+    text = "+97d765f" + "00010" * 3 + "00020"
+    for quiet in "1234567890"[: QUIET_RUNS - 1]:
+        text = unchanged(text) or ""
+        assert text == f"=97d765{quiet}" + "00010" * 3 + "00020"

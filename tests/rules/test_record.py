@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from crawler.model.reasons import Source
+from crawler.rules.dated import Datable, Distrust, first_date
 from crawler.rules.record import (
     AVERTED,
     DAY,
@@ -20,15 +21,12 @@ from crawler.rules.record import (
     SETTLED,
     TOO_DEEP,
     TOO_MANY_REDIRECTS,
-    Datable,
-    Distrust,
     Earlier,
     Failing,
     RunTime,
     SortOrder,
     Way,
     averted,
-    first_date,
     found_again,
     found_in_new_run,
     interval_of,

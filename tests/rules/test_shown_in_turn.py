@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.model.survey import NewBlock, Turns
-from crawler.rules.noise import MOST_RUNS, TEXTS, new_and_gone
+from crawler.rules.noise import GONE, MOST_RUNS, is_large, new_and_gone
 from crawler.rules.shown_in_turn import MOST_TEXTS, after, doubtful
 
 SITE = "https://a.example"
@@ -16,7 +16,7 @@ SITE = "https://a.example"
 def change(text: str, pages: int = 1) -> NewBlock:
     """`1^ab`: on page 1, in a place where it had changed before, b takes the place of a."""
     page, kind, gone, new = list(text)
-    return NewBlock(SITE, f"{ord(new) * TEXTS + ord(gone):07x}", pages, kind, int(page))
+    return NewBlock(SITE, f"{(ord(new) * GONE + ord(gone)) * 2:07x}", pages, kind, int(page))
 
 
 def runs(*nights: str) -> Turns:
@@ -91,7 +91,7 @@ def test_what_is_remembered_is_bounded(nights: Sequence[Sequence[NewBlock]]) -> 
 def _unique(nights: int) -> Iterator[list[NewBlock]]:
     """A sentence that is written anew each time, on five pages by turns."""
     for night in range(nights):
-        yield [NewBlock(SITE, f"{(night + 1) * TEXTS + night:07x}", 1, "^", night % 5)]
+        yield [NewBlock(SITE, f"{((night + 1) * GONE + night) * 2:07x}", 1, "^", night % 5)]
 
 
 def test_edits_of_their_own_words_are_never_shown_in_turn() -> None:
@@ -103,5 +103,7 @@ def test_edits_of_their_own_words_are_never_shown_in_turn() -> None:
 
 @given(st.integers(0, 0xFFFFFFF))
 def test_seven_digits_hold_what_is_new_and_gone(number: int) -> None:
-    new, gone = new_and_gone(f"{number:07x}")
-    assert (new * TEXTS + gone, new < TEXTS, gone < TEXTS) == (number, True, True)
+    news = f"{number:07x}"
+    new, gone = new_and_gone(news)
+    assert (new * GONE + gone) * 2 + is_large(news) == number % (2 * GONE * GONE)
+    assert max(new, gone) < GONE

@@ -10,8 +10,9 @@ import pytest
 from crawler.cli.demo.site import Site
 from crawler.model.reasons import Source
 from crawler.model.survey import Build, Evidence
+from crawler.rules.dated import Datable, Distrust
 from crawler.rules.lastmod import DATE_SOURCES, from_sitemap, why_sitemap
-from crawler.rules.record import DAY, Datable, Distrust
+from crawler.rules.record import DAY
 from tests.rules.test_lastmod import crawl
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)

@@ -14,14 +14,15 @@ from crawler.model.note import BUILDS, DATE_NOTES, RESTLESS, STATED_SINCE, UNREL
 from crawler.model.reasons import Source
 from crawler.model.survey import Build, DatesSeen, Doubts, Evidence, NewBlock, Restless
 from crawler.ports import History, reads
-from crawler.rules import lastmod, shown_in_turn
+from crawler.rules import lastmod, rolled_out, shown_in_turn
+from crawler.rules.noise import WAY
 
 log = logging.getLogger("crawler.engine.finish.dating")
 
 
 async def date(history: History, sources: Sequence[Source]) -> None:
     """Chooses the date of every page, and stores which sources are unreliable and why."""
-    evidence = reads.DateEvidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD, lastmod.LEAST_COMPARED)
+    evidence = reads.DateEvidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD)
     (found, is_read_anew), (unreliable, builds, stated, restless) = await together(
         together(history.read(evidence), history.read(reads.IsReadAnew())),
         together(
@@ -69,13 +70,15 @@ class _SiteDates:
     ) -> None:
         self._found = found
         self._origins = {it.origin: it for it in found.origins}
+        before = {it.origin: restless_before.get(it.origin) or Restless() for it in found.origins}
         self._changes = defaultdict[str, list[NewBlock]](list)
         for one in found.blocks:
             self._changes[one.origin].append(one)
         self._blocks = {
-            it.origin: lastmod.blocks_at_once(it, self._changes[it.origin]) for it in found.origins
+            it.origin: rolled_out.of_template(it, self._changes[it.origin], before[it.origin].templates)
+            for it in found.origins
         }
-        self._shared = {origin: sum(block.pages for block in some) for origin, some in self._blocks.items()}
+        self._shared = {origin: rolled_out.pages(some) for origin, some in self._blocks.items()}
         self.changing = _whys(
             (it.origin, lastmod.unusable_changes(it, self._shared[it.origin], is_read_anew=is_read_anew))
             for it in found.origins
@@ -97,16 +100,23 @@ class _SiteDates:
         )
         self.restless = {
             it.origin: lastmod.restless(
-                restless_before.get(it.origin), it, self._shared[it.origin], self._changes[it.origin]
+                before[it.origin],
+                it,
+                self._shared[it.origin],
+                self._changes[it.origin],
+                rolled_out.after(before[it.origin].templates, self._blocks[it.origin]),
             )
             for it in found.origins
         }
         self._turning = {
-            origin: shown_in_turn.doubtful(
-                known.turns, restless_before.get(origin, Restless()).turns, self._changes[origin]
-            )
+            origin: shown_in_turn.doubtful(known.turns, before[origin].turns, self._changes[origin])
             for origin, known in self.restless.items()
         }
+        self._rolled = [
+            (origin, one.new[:WAY], known.runs[0][0])
+            for origin, known in self.restless.items()
+            for one in rolled_out.rolled(self._blocks[origin], before[origin].templates)
+        ]
         self.stated_since = _stated_since(stated_before, found.origins, self.changing)
 
     def _is_at_once(self, build: Build) -> bool:
@@ -152,7 +162,8 @@ class _SiteDates:
             everywhere=tuple(
                 it.origin for it in origins if lastmod.is_everywhere(self.restless[it.origin], it)
             ),
-            blocks=tuple((block.origin, block.new) for some in self._blocks.values() for block in some),
+            blocks=tuple((one.origin, one.new[:WAY]) for some in self._blocks.values() for one in some),
+            rolled=tuple(self._rolled),
             turning=tuple((origin, *one) for origin, some in self._turning.items() for one in some.items()),
         )
 
