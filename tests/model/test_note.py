@@ -33,8 +33,8 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (
         note.RESTLESS,
         f'{{"{A}":{{"runs":[[100,12,3]],"first":100,"last":100,"edits":[[4,40,1]],'
-        f'"turns":{{"gone":[],"runs":[],"pages":[],"is_known":false}}}}}}',
-        {A: Restless(((100, 12, 3),), 100, 100, ((4, 40, 1),))},
+        f'"turns":{{"gone":[],"runs":[],"pages":[],"is_known":false}},"templates":[4711]}}}}',
+        {A: Restless(((100, 12, 3),), 100, 100, ((4, 40, 1),), templates=(4711,))},
     ),
     (note.EXTERNAL, "null", None),
     (
