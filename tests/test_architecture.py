@@ -48,7 +48,7 @@ BUDGETS = {
     "sitemap": 5027,
     "engine": 3900,
     "workers": 1428,
-    "app": 6292,
+    "app": 6311,
     "cli": 6001,
     "testing": 55,
 }

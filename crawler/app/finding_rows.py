@@ -38,9 +38,11 @@ class FindingRow(NamedTuple):
 
 async def finding_rows(rows: Reads, known: Known, only: Collection[Code] = ()) -> AsyncIterator[FindingRow]:
     """All findings, or those with a code of `only`; of a group, all its pages."""
-    counted = [one for one in await reports.count_findings(rows, known) if not only or one.code in only]
-    if all(one.items for one in counted):  # about the site, not about pages: none of them has to be read
-        for one in counted:
+    counted = await reports.count_without_links(rows, known)
+    chosen = [one for one in counted or () if not only or one.code in only]
+    # About the site, not about pages: none of them has to be read.
+    if counted is not None and all(one.items for one in chosen):
+        for one in chosen:
             for item in one.items:
                 yield FindingRow(one.code, item)
         return

@@ -173,7 +173,19 @@ async def _read(rows: Reads, findings: Findings, add_page: Callable[[PageRow], N
 async def count_findings(rows: Reads, known: Known) -> Sequence[Finding]:
     """The findings without their items: as in the report, but from few rows, at a fraction of its cost."""
     findings = Findings.of(known)
-    suspects = await read_few(rows, findings)
+    return await _counted(rows, known, findings, await read_few(rows, findings))
+
+
+async def count_without_links(rows: Reads, known: Known) -> Sequence[Finding] | None:
+    """The same; None if links have to be read for that, as there are URLs that links should not lead to."""
+    findings = Findings.of(known)
+    suspects = await _first_pass(rows, findings)
+    return None if findings.needs_links else await _counted(rows, known, findings, suspects)
+
+
+async def _counted(
+    rows: Reads, known: Known, findings: Findings, suspects: AsyncIterator[PageRow]
+) -> Sequence[Finding]:
     findings.files = await broken_files(rows, findings.run)
     counts = FindingCounts(known, findings)
     async for page in suspects:
@@ -194,15 +206,20 @@ async def read_few(
 
     Links are read if they matter; of some `kinds`, only for these.
     """
+    suspects = await _first_pass(rows, findings)
+    if findings.has(kinds) if kinds else findings.needs_links:
+        async for edges in each(rows.stream(reads.Edges())):
+            findings.link(edges)
+    return suspects
+
+
+async def _first_pass(rows: Reads, findings: Findings) -> AsyncIterator[PageRow]:
     kept = list[PageRow]()
     async for page in each(rows.stream(reads.Suspects())):
         findings.add_page(page)
         if len(kept) <= MOST_KEPT:
             kept.append(page)
     findings.close()
-    if findings.has(kinds) if kinds else findings.needs_links:
-        async for edges in each(rows.stream(reads.Edges())):
-            findings.link(edges)
     return each(rows.stream(reads.Suspects()) if len(kept) > MOST_KEPT else _at_once(kept))
 
 
