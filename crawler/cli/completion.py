@@ -1,7 +1,6 @@
 """`completion`: the lines by which a shell completes what is typed for this program, made by click."""
 
 import click
-from click.shell_completion import get_completion_class
 
 from crawler.cli.options import SettingCommand, examples
 from crawler.cli.output import COMPLETE, PROGRAM
@@ -21,6 +20,8 @@ def completion(ctx: click.Context, shell: str) -> int:
     For bash (4.4 or newer), add eval "$(sitemap-crawler completion bash)" to ~/.bashrc; for zsh, the same
     with zsh to ~/.zshrc, after compinit; for fish, write them into a file, as below.
     """
+    from click.shell_completion import get_completion_class  # noqa: PLC0415 - rarely needed
+
     made = get_completion_class(shell)
     if made is None:
         raise click.ClickException(f"there are no completions for {shell}.")

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import click
 
-from crawler.cli.output import Rows
+from crawler.cli.rows import Rows
 from crawler.errors import Exit
 from crawler.parse.credentials import MASK, masked
 from crawler.report.printable import printable

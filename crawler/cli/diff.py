@@ -12,7 +12,8 @@ import click
 from msgspec import Struct
 
 from crawler.app.publication import published_as
-from crawler.cli.output import Rows, remark
+from crawler.cli.output import remark
+from crawler.cli.rows import Rows
 from crawler.cli.saved_state import opened_state, why_unknown
 from crawler.cli.sitemap_sources import opened_sources, source_named
 from crawler.errors import ConfigError, Exit

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from crawler.app.features import FEATURES
 from crawler.app.publication import output_of, published_as
 from crawler.app.settings_urls import normaliser, product_token, start_url
-from crawler.cli.output import LONGEST_LINE, show_lines, show_object
+from crawler.cli.output import LONGEST_LINE, show_lines
+from crawler.cli.rows import show_object
 from crawler.cli.saved_state import opened_state, start_of, why_unknown, with_state
 from crawler.cli.typed_url import is_path, url_in_state
 from crawler.engine.robots import origin_rules

@@ -14,7 +14,7 @@ from crawler.app.features import FEATURES
 from crawler.app.finding_rows import finding_rows
 from crawler.cli.list_links import FIELDS as LINK_FIELDS
 from crawler.cli.list_links import GAP, ROW, Filter, LinkFilter, RowForm, spelt_links
-from crawler.cli.output import Rows, between, joining, spelling
+from crawler.cli.rows import Rows, between, joining, spelling
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import ConfigError, Exit
 from crawler.model import rendering

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final, TextIO
 
 import click
-from click.shell_completion import shell_complete
 
 from crawler.cli.commands import cli
 from crawler.cli.output import COMPLETE, PROGRAM, suggested
@@ -113,6 +112,8 @@ def _lost(error: OSError) -> Exit:
 
 def _invoke(words: Sequence[str]) -> int:
     if asked := os.environ.get(COMPLETE):
+        from click.shell_completion import shell_complete  # noqa: PLC0415 - a shell asks
+
         return shell_complete(cli, {}, PROGRAM, COMPLETE, asked)
     try:
         with cli.make_context(PROGRAM, list(words) or ["--help"]) as context:

@@ -136,9 +136,9 @@ def settings_options(
     """
 
     def decorate(command: F) -> F:
-        for key, shared in reversed(_options()):
-            wanted = key.section in sections and key.name not in but and (only is None or key.name in only)
-            if wanted or key.name == "log-format":
+        for section, name, shared in reversed(_options()):
+            wanted = section in sections and name not in but and (only is None or name in only)
+            if wanted or name == "log-format":
                 # As the decorator of `click.option` does, which would make one for each command.
                 command.__dict__.setdefault("__click_params__", []).append(shared)
         return click.option(
@@ -181,9 +181,9 @@ def format_option(command: F) -> F:
 
 
 @cache
-def _options() -> list[tuple[Setting, click.Option]]:
-    """The settings that have a flag, in the order of the reference."""
-    return [(key, _option(key)) for key in keys() if key.option.flag]
+def _options() -> list[tuple[str, str, click.Option]]:
+    """The section and name of the settings that have a flag, in the order of the reference."""
+    return [(key.section, key.name, _option(key)) for key in keys() if key.option.flag]
 
 
 def _option(key: Setting) -> click.Option:

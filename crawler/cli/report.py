@@ -3,7 +3,7 @@
 import click
 
 from crawler.app import report as reports
-from crawler.cli.output import show_object
+from crawler.cli.rows import show_object
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import Exit
 from crawler.report.builder import ITEMS

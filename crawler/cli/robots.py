@@ -15,7 +15,8 @@ from msgspec import Struct
 from crawler.app.robots_line import RobotsLine, compare
 from crawler.app.settings_urls import normaliser, product_token, start_url
 from crawler.app.state import states
-from crawler.cli.output import remark, show_lines, show_object
+from crawler.cli.output import remark, show_lines
+from crawler.cli.rows import show_object
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.cli.typed_url import is_path, over_http, url_in_state
 from crawler.engine.robots import OriginRules, ask_robots, origin_rules

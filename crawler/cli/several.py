@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from crawler.app.sites import SiteSettings
-from crawler.cli.output import Rows, remark
+from crawler.cli.output import remark
+from crawler.cli.rows import Rows
 from crawler.errors import CrawlerError, NoState, worst
 from crawler.report.printable import printable
 from crawler.settings.sections import Settings

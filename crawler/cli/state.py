@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from crawler.app import database
-from crawler.cli.output import Rows, show_object
+from crawler.cli.rows import Rows, show_object
 from crawler.errors import ConfigError, Exit
 from crawler.model.run import StoredCrawl
 from crawler.report.formatting import counted, iso, second, size

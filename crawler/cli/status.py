@@ -10,7 +10,8 @@ import click
 
 from crawler.app.sites import SiteSettings
 from crawler.app.state import progress, state_path
-from crawler.cli.output import remark, show_lines, show_object
+from crawler.cli.output import remark, show_lines
+from crawler.cli.rows import show_object
 from crawler.cli.saved_state import start_of, with_state
 from crawler.cli.several import show_each
 from crawler.errors import Exit, NoState

@@ -13,7 +13,8 @@ import click
 from crawler.app.publication import output_of, published_as
 from crawler.app.state import opened_copy
 from crawler.app.submission import Submitted, check, is_published, submit
-from crawler.cli.output import remark, show_object, suggested
+from crawler.cli.output import remark, suggested
+from crawler.cli.rows import show_object
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import ConfigError, Exit, FrontierError, OutputError
 from crawler.parse import url as urls

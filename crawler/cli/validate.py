@@ -8,7 +8,8 @@ from typing import Final
 
 import click
 
-from crawler.cli.output import Rows, remark
+from crawler.cli.output import remark
+from crawler.cli.rows import Rows
 from crawler.cli.sitemap_sources import opened_sources, source_named
 from crawler.errors import Exit
 from crawler.report.formatting import counted
