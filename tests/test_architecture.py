@@ -35,13 +35,13 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4411,
+    "parse": 4417,
     "model": 2080,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1088,
-    "rules": 5180,
+    "rules": 5198,
     "report": 4253,
     "fetch": 4086,
     "frontier": 9377,
@@ -49,7 +49,7 @@ BUDGETS = {
     "engine": 3900,
     "workers": 1428,
     "app": 6311,
-    "cli": 6001,
+    "cli": 6021,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

@@ -153,12 +153,11 @@ class Normaliser:
 
     def _cache(self, found: Mapping[str, Url], folder: "_FolderResolver") -> None:
         """Caches what links mean in a folder, unless one is long."""
-        if (
-            found
-            and folder.weight < CACHED // 4
-            and max(map(len, chain(found, found.values()))) <= LONGEST_CACHED_LINK
-        ):
-            weight = sum(map(len, chain(found, found.values()))) + ENTRY * len(found)
+        if not found or folder.weight >= CACHED // 4:
+            return
+        lengths = list(map(len, chain(found, found.values())))
+        if max(lengths) <= LONGEST_CACHED_LINK:
+            weight = sum(lengths) + ENTRY * len(found)
             folder.cached.update(found)
             folder.weight += weight
             self._weight += weight

@@ -97,6 +97,8 @@ class RobotsRules:
 
     def permit(self, target: str) -> Decision:
         """Whether `target`, path and query, may be fetched (RFC 9309 2.2.2). /robots.txt always may."""
+        if not self.index.weight and target != "/robots.txt":  # it has no rules, as on many sites
+            return Decision(allowed=True, group=self._group)
         path = _normal(target.partition("#")[0].encode("utf-8", "surrogatepass"))
         if path == b"/robots.txt":
             return Decision(allowed=True)

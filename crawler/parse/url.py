@@ -97,9 +97,14 @@ def in_folder(url: str) -> tuple[str, str]:
     pages like that.
     """
     path = url.partition("?")[0]
-    start = path_start(path) + 1
-    at = path.rfind("/", start, max(start, len(path) - 1)) + 1 or start
+    at = folder_end(path)
     return path[:at], path[at:]
+
+
+def folder_end(path: str) -> int:
+    """The length of the folder of a URL without a query."""
+    start = path_start(path) + 1
+    return path.rfind("/", start, max(start, len(path) - 1)) + 1 or start
 
 
 def netloc(url: str) -> str:

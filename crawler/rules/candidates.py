@@ -119,15 +119,15 @@ class Candidates:
             if not number
         ]
         self._long_left -= sum(length for one in found if (length := len(one.url)) > MAX_LOC)
+        why = self.scope.unlisted(visit.url)
         judged = Verdict(
-            self.listable(visit.url, outcome),
+            self._listable(visit.url, outcome, why),
             verdict.facts,
             unchanged=verdict.unchanged,
             named=given,
             features=self._with_ours(verdict.features),
         )
-        listable = self.scope.unlisted(visit.url) is None
-        return Settlement(lease, judged, tuple(found), listable, LinkNumbers(numbers, avoided))
+        return Settlement(lease, judged, tuple(found), why is None, LinkNumbers(numbers, avoided))
 
     def _short(self, links: Links, leading: Container[Url | None]) -> Links:
         """The links without long ones, of which there were enough; a canonical or redirect target stays."""
@@ -192,8 +192,12 @@ class Candidates:
 
     def listable(self, url: Url, outcome: Outcome) -> Outcome:
         """The outcome, or `Unlisted` if the scope excludes the URL from the sitemap."""
-        why = self.scope.unlisted(url) if isinstance(outcome, Listed) else None
-        return outcome if why is None else Unlisted(why, self._rule_of(url, why))
+        return self._listable(url, outcome, self.scope.unlisted(url))
+
+    def _listable(self, url: Url, outcome: Outcome, why: Why | None) -> Outcome:
+        if why is None or not isinstance(outcome, Listed):
+            return outcome
+        return Unlisted(why, self._rule_of(url, why))
 
     def _rule_of(self, url: Url, why: Why) -> str:
         """The rule that unlists a page, as the detail of its outcome."""

@@ -25,7 +25,8 @@ FINGERPRINTED_SHARE: Final = 8
 _JOINING: Final = re.compile(r"[?;+,]")
 SHORT_WORD: Final = 3  # characters
 _SOME_DIGIT: Final = re.compile(r"[0-9]")  # as each id of a session has
-_SEPARATORS: Final = re.compile(r"[\W_]")
+_SEPARATORS: Final = late(r"[\W_]")
+_ALNUM: Final = bytes(code if chr(code).isalnum() else 32 for code in range(256))
 _BUT_DOTS: Final = late(r"[^\w.]|_")
 
 
@@ -56,6 +57,8 @@ def is_suspicious(url: str) -> bool:
 
 
 def _words(separators: re.Pattern[str], text: str) -> list[str]:
+    if separators is _SEPARATORS and text.isascii():  # as most
+        return [word for word in text.encode().translate(_ALNUM).decode().split() if not word.isdigit()]
     return [word for word in separators.split(text) if word and not word.isdigit()]
 
 

@@ -31,7 +31,7 @@ _LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not ever
 _NUMBER: Final = late(r"-?\d+")
 _SEPARATOR: Final = late(r"[/\-_.;=,:~+!]")
 _TO_SEPARATOR: Final = late(rf".*{_SEPARATOR.pattern}", re.DOTALL)
-_ENDING: Final = late(r"(?:(?<=.)\.[a-z]{1,5})?/?$", re.IGNORECASE)  # of the name of a page
+LONGEST_EXTENSION: Final = 5  # characters
 MOST_PLACES: Final = 40  # of pages with the same content, at which nonexistent pages are asked for
 
 
@@ -174,18 +174,17 @@ def shapes_of(url: str, other: str) -> Iterator[str]:
     if "?" in url or "?" in other:
         return
     # Each start is a length: of the folders in which both are, of the origin, and of the folder of the first.
-    same, root, folder = _shared(url, other), urls.path_start(url) + 1, len(urls.in_folder(url)[0])
+    same, root, folder = _shared(url, other), urls.path_start(url) + 1, urls.folder_end(url)
     start = url.rfind("/", 0, same) + 1
     if start < root:
         return
-    if start not in {folder, root}:
+    if start not in (folder, root):
         yield f"{url[:start]}{NAME}"
     if found := _TO_SEPARATOR.match(url, start, same):
         start = found.end()
-    rest, others = url[: start - 1 : -1], other[: start - 1 : -1]
-    found = _TO_SEPARATOR.match(rest, 0, _shared(rest, others))
-    end = found[0][::-1] if found else ""
-    if start not in {folder, root} or (end and end != _ending(url[folder:])):
+    found = _SEPARATOR.search(url, len(url) - _shared_end(url[start:], other[start:]))
+    end = url[found.start() :] if found else ""
+    if start not in (folder, root) or (end and end != _ending(url[folder:])):
         yield f"{url[:start]}{NAME}{end}"
 
 
@@ -200,6 +199,15 @@ def _shared(one: str, other: str) -> int:
     most = min(len(one), len(other))
     differ = int.from_bytes(one[:most].encode()) ^ int.from_bytes(other[:most].encode())
     return most - (differ.bit_length() + 7) // 8
+
+
+def _shared_end(one: str, other: str) -> int:
+    """The length of what two texts end with."""
+    most = min(len(one), len(other))
+    differ = int.from_bytes(one[len(one) - most :].encode()) ^ int.from_bytes(
+        other[len(other) - most :].encode()
+    )
+    return ((differ & -differ).bit_length() - 1) // 8 if differ else most
 
 
 def starts_of(url: str) -> Iterator[str]:
@@ -282,8 +290,9 @@ def _are_mostly_dated(pages: Iterable[Url], prefix: str) -> bool:
 
 def _ending(name: str) -> str:
     """The extension of a page, or its slash: some sites answer like this for addresses that end so only."""
-    found = _ENDING.search(name)
-    return found[0] if found else ""
+    start, dot, end = name.removesuffix("/").rpartition(".")
+    slash = "/" if name.endswith("/") else ""
+    return f"{dot}{end}{slash}" if start and end.isalpha() and len(end) <= LONGEST_EXTENSION else slash
 
 
 def centuries_later(url: Url) -> Url | None:

@@ -21,6 +21,9 @@ FEW: Final = 3  # the same in each of several folders, which have so many togeth
 SETTLED: Final = 2  # more nonexistent pages that took nothing from what those before have in common
 LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what all pages of the site have
 _WORD: Final = late(r"[^\W\d_]+")
+_LETTERS: Final = bytes(ord(chr(code).lower() if chr(code).isalpha() else " ") for code in range(256)).ljust(
+    256
+)
 
 
 def doubtful_places(url: str) -> tuple[str, ...]:
@@ -50,8 +53,15 @@ def is_sure_calendar(place: str, days: Collection[Url]) -> bool:
 
 def title_words(url: str, title: str | None) -> str:
     """The title of a page, without numbers and words of its URL."""
-    own = {*_WORD.findall(unquote(urls.target(url)).casefold())}
-    return " ".join([word for word in _WORD.findall((title or "").casefold()) if word not in own])
+    own = _words(unquote(urls.target(url)))
+    return " ".join([word for word in _words(title or "") if word not in own])
+
+
+def _words(text: str) -> Sequence[str]:
+    """The words in lower case, without numbers."""
+    if text.isascii():  # as most
+        return text.encode().translate(_LETTERS).decode().split()
+    return _WORD.findall(text.casefold())
 
 
 def missing_page(

@@ -83,7 +83,7 @@ def sessions(url: str) -> Iterator[tuple[str, str]]:
         if is_session(segment):
             yield "/".join([*segments[:at], ""]), "/".join([*segments[:at], "…", *segments[at + 1 :]])
             return
-    parts = query.split("&")
+    parts = query.split("&") if query else ()
     for at, part in enumerate(parts):
         name, _, value = part.partition("=")
         if is_session(value):
