@@ -335,14 +335,15 @@ class Discovery:
         ids = {number for (number,) in self._db.ask_rows(RENEW, RENEWED, rows, **given)()}
         runs = self._db.ask(COMPLETE_RUNS, {"run": self._db.run})
         stored = self._db.ask(EARLIER, {"ids": self._db.dialect.all_of(ids)}, packed=True)
-        concluded = {number: bool(is_published) for number, is_published in runs()}
-        last = max(concluded, default=0)
+        complete = dict(runs())
+        concluded = {number for number, is_published in complete.items() if is_published}
+        last = max(concluded or complete, default=0)  # what it did not find is new
         renewed = {old.id: (old, row) for old, row in known if old.id in ids}
         pages = list[tuple[Any, ...]]()
         for number, *earlier in stored():
             old, row = renewed[number]
-            page = found_in_new_run(Earlier._make(earlier), was_published=concluded.get(old.run, False))
-            was = page.outcome if old.run >= last else None  # what the last complete run did not find is new
+            page = found_in_new_run(Earlier._make(earlier), was_published=old.run in concluded)
+            was = page.outcome if old.run >= last else None
             pages.append((number, row.outcome, row.detail, row.settled, was, *page[3:]))
         self._db.do_rows(RENEW_PAGES, ("id", "outcome", "detail", "settled", "was", *_RENEWED), pages)
         return {row.url: number for number, (_, row) in renewed.items()}

@@ -17,7 +17,8 @@ from crawler.model.seed import Seed
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 
-COMPLETE = frozenset({"complete", "concluded", "refused"})  # values of `RunRow.status`
+PUBLISHED = "concluded"  # a value of `RunRow.status`
+COMPLETE = frozenset({"complete", PUBLISHED, "refused"})  # others
 
 
 class PageRow(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from crawler.model.reasons import SeedKind
-from crawler.model.rows import AnchorRow, PageRow, Tallies
+from crawler.model.rows import PUBLISHED, AnchorRow, PageRow, Tallies
 from crawler.report.catalogue import GROUPED, LEADING, Code
 from crawler.report.changes import Changes
 from crawler.report.clicks import Clicks
@@ -107,7 +107,10 @@ class ReportBuilder:
     def __init__(self, known: Known, *, most: int = ITEMS) -> None:
         """`most`: items of each finding to keep; 0 for all."""
         run = known.run
-        before = [other.number for other in known.runs if other.number < run.number and other.complete]
+        complete = [other for other in known.runs if other.number < run.number and other.complete]
+        before = [one.number for one in complete if one.status == PUBLISHED] or [
+            one.number for one in complete
+        ]
         self.findings = Findings.of(known)
         self._known, self._most = known, most
         self._overview = Overview(run.number, known.site)

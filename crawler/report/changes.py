@@ -41,7 +41,7 @@ class _Sample(Struct, eq=False):
 
 
 class Changes(Struct, eq=False):
-    """The changes from run `since`, the last complete one, to run `run`. Without it, there are none."""
+    """The changes from run `since`, the last that was published, to run `run`. Without it, there are none."""
 
     run: int
     since: int | None

@@ -195,3 +195,25 @@ def test_what_the_last_night_did_not_find_is_new(run: Run, state: str) -> None:
         rows = run("list", "pages", *(words or (origin,)), "--fields", "url,was", "--format", "csv")[1]
         was = dict(line.replace(origin, "").split(",") for line in rows.splitlines()[1:])
         assert was == {"/": "listed", "/gone": "", "/kept": "listed", "/page": ""}
+
+
+def test_a_refused_night_makes_nothing_new(run: Run) -> None:
+    """What is new, added or removed is so since the run that was published last."""
+    names = [f"/{number}" for number in range(20)]
+    site = Site()
+    with site.serve(port=0) as origin:
+        for count, code in ((20, 0), (2, 6), (19, 0)):
+            site.page("/", links=["/gone", *names[:count]] if count != 2 else names[:2])
+            for name in names:
+                site.page(name)
+            assert run("crawl", origin, *WORDS[:5], "--report", "r.json")[0] == code
+        with open("r.json") as file:
+            report = json.loads(file.read().replace(origin, ""))
+        assert (report["changes"]["since"], report["sitemap"]["added"], report["sitemap"]["removed"]) == (
+            1,
+            0,
+            1,
+        )
+        assert [change["url"] for change in report["changes"]["removed"]] == ["/19"]
+        [broken] = [one for one in report["findings"] if one["code"] == "broken-link"]
+        assert (broken["count"], broken["new"]) == (1, 0)
