@@ -35,13 +35,13 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4417,
+    "parse": 4418,
     "model": 2080,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1088,
-    "rules": 5198,
+    "rules": 5199,
     "report": 4256,
     "fetch": 4086,
     "frontier": 9378,

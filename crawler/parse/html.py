@@ -290,11 +290,12 @@ class _Reading(Struct, eq=False):
 
     def take(self, tree: LexborHTMLParser) -> None:
         """Reads `a` elements and those of NAMES, with a shortcut for the most frequent: links without rel."""
-        links, most = self.links, self.max_links
-        for node in tree.tags("a"):
+        links, most, nodes = self.links, self.max_links, tree.tags("a")
+        are_many = len(nodes) > most
+        for node in nodes:
             given = node.attributes
             href = given.get("href")
-            if "rel" in given or not href or len(links) >= most:
+            if "rel" in given or not href or (are_many and len(links) >= most):
                 self._link(given.get("href"), given.get("rel"), may_be_empty="href" in given)
             else:
                 links[href.strip(ASCII_WHITESPACE).partition("#")[0]] = False

@@ -83,8 +83,8 @@ def links_that_vary(tree: LexborHTMLParser, page: "ParsedPage", source: "PageSou
 
 def leads_to_queries(page: "ParsedPage", url: str) -> bool:
     """Whether the page has a query or links to one on its own host: a list links to its sort orders."""
-    own = urls.host(url).removeprefix("www.")
     queries = [href for href in (*page.followed, *page.avoided) if "?" in href]
+    own = urls.host(url).removeprefix("www.") if queries else ""
     return "?" in url or any(_host_of(href, own) == own for href in queries)
 
 

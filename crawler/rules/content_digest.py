@@ -34,9 +34,9 @@ def suffices(url: str, body: bytes, prior: Facts | None, *, is_dated: bool) -> b
     """Whether the digest of the bytes is enough. `prior`: of the last run; `is_dated`: by its header."""
     if prior is not None and prior.digest is not None:
         return prior.content is None and prior.digest == fingerprint.digest(body)
-    if not is_dated or is_suspicious(url) or names_folder(url):
+    if not is_dated or names_folder(url) or is_sampled(url):
         return False
-    return not is_sampled(url) and calendar_of(url) is None
+    return calendar_of(url) is None and not is_suspicious(url)
 
 
 def is_suspicious(url: str) -> bool:

@@ -292,11 +292,11 @@ class Judge:
         """Why the page may hide the site: a login form, only nofollow links, or an empty shell."""
         if page.password and page.length is not None and page.length < LOGIN_TEXT:
             return Obstacle.LOGIN
-        own, here = _bare_host(url), f"{urls.origin(url)}/"  # most links begin so
-        if any(link.startswith(here) or _bare_host(link) == own for link in links.followed):
+        here = f"{urls.origin(url)}/"  # most links begin so
+        if any(link.startswith(here) for link in links.followed) or _lead_to_host(links.followed, url):
             return None
         avoids = directives.nofollow and "nofollow" not in self._rules.off
-        avoids = avoids or any(_bare_host(link) == own for link in links.avoided)
+        avoids = avoids or _lead_to_host(links.avoided, url)
         if avoids:
             return Obstacle.NOFOLLOW
         is_short = page.length is not None and page.length < SHELL_TEXT
@@ -417,8 +417,9 @@ def _cause_of(status: int) -> Cause:
     return Cause.SERVER_ERROR if 500 <= status < 600 else Cause.STATUS
 
 
-def _bare_host(url: Url) -> str:
-    return urls.host(url).removeprefix("www.")
+def _lead_to_host(links: Iterable[Url], url: Url) -> bool:
+    own, *others = (urls.host(one).removeprefix("www.") for one in (url, *links))
+    return own in others
 
 
 def _usable(url: Url | None) -> Url | None:

@@ -71,7 +71,7 @@ class Throttle:
         """Seconds to pause after a response (0: only slow down); None: the host is not overloaded."""
         if len(self._hosts) > MOST_HOSTS:
             self._hosts.clear()
-        host = self._hosts.setdefault(origin, _HostLoad())
+        host = self._hosts.get(origin) or self._hosts.setdefault(origin, _HostLoad())
         refused = _is_refusal(reply)
         host.refusals.append(refused)
         late = host.took(seconds)
