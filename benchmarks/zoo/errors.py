@@ -218,6 +218,16 @@ def error_names_folder(asked: Request) -> Reply:
     return worthless("Page not found", f"There is no page at {asked.path}.", ["/"])
 
 
+def error_views(asked: Request) -> Reply:
+    """Old links lead to a folder in which any number is an error that suggests an article."""
+    if reply := _article(asked, tuple(f"/views/{number('view', n, below=9_000)}" for n in range(40))):
+        return reply
+    if asked.segments[:1] != ["views"]:
+        return MISSING
+    some = ARTICLES[number(asked.target, below=40)]
+    return worthless("View", f"There is no view {asked.segments[1]}. Or {links([some])}", [some])
+
+
 SITES = (
     Site("error-echo", echo, ALL, "errors with 200 repeat the address"),
     Site("error-incident", incident, ALL, "errors with 200 have a number and a time"),
@@ -236,5 +246,6 @@ SITES = (
     Site("error-words", in_words, ALL, "errors with 200 speak of the address in words"),
     Site("error-banner", banner, ALL, "errors with 200 are the start page and one line"),
     Site("error-names-folder", error_names_folder, ("/", *(f"/page/{name}" for name in WORDS[:30])), "an error with 200 has a word of its address in it"),
+    Site("error-views", error_views, ALL, "any number in one folder is an error with 200, others lead there"),
     Site("search-suggestions", search_suggestions, ALL, "any two words are a search with three results", endless=True),
 )  # fmt: skip

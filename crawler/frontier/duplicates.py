@@ -23,7 +23,7 @@ from crawler.model.reasons import SeedKind, Why
 from crawler.model.survey import DoubtfulPlace, RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates, soft_404
-from crawler.rules.nonexistent_pages import NAME, has_shape, shapes_of, starts_of
+from crawler.rules.nonexistent_pages import NAME, around, has_shape, shape_beside, shapes_of, starts_of
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
 from crawler.rules.soft_404 import DOUBTFUL, FEW, is_calendar, title_words
 from crawler.rules.spellings import (
@@ -37,6 +37,7 @@ from crawler.rules.spellings import (
     visitor_urls,
 )
 
+ABOUT: Final = 256  # bytes, in which sizes of pages may differ that are about the same
 HASHES: Final = 1 << 18  # by which pairs of a place and a title are counted
 _LISTED: Final = f"u.run = :run AND u.state = {SETTLED} AND u.outcome = '{LISTED}'"
 
@@ -46,7 +47,7 @@ WHERE {_LISTED} AND u.version IS NOT NULL
 GROUP BY h.origin, u.version HAVING count(*) >= :least ORDER BY 3 DESC, 4 LIMIT 200
 """
 TITLES: Final = f"""
-SELECT u.id, u.url, u.title, u.content, v.url, u.outcome
+SELECT u.id, u.url, u.title, u.content, v.url, u.outcome, u.bytes
 FROM known AS u LEFT JOIN url AS v ON v.id = u.via
 WHERE u.id > :after AND u.run = :run AND u.state = {SETTLED} AND u.outcome IN ('{LISTED}', '{DUPLICATE}')
 ORDER BY u.id LIMIT :limit
@@ -147,11 +148,22 @@ def withdraw(db: Database, pages: Sequence[Url] | WithContent, why: Why, detail:
 
 
 def doubtful_places(
-    db: Database, known: Mapping[str, str | None], but: AbstractSet[str], *, alike: bool, only_dated: bool
+    db: Database,
+    known: Mapping[str, str | None],
+    but: AbstractSet[str],
+    *,
+    alike: bool,
+    sized: bool,
+    only_dated: bool,
 ) -> Mapping[str, DoubtfulPlace]:
     """See `ports.reads.DoubtfulPlaces`."""
-    growing = dict.fromkeys(known, False) | dict(_growing(db, alike=alike, only_dated=only_dated))
-    found = {place: DoubtfulPlace(is_small) for place, is_small in growing.items() if place not in but}
+    found = (
+        {place: DoubtfulPlace(is_small, grows=False) for place, is_small in _of_one_size(db)} if sized else {}
+    )
+    found |= {place: DoubtfulPlace() for place in known}
+    growing = _growing(db, alike=alike, only_dated=only_dated)
+    found |= {place: DoubtfulPlace(is_small) for place, is_small in growing}
+    found = {place: one for place, one in found.items() if place not in but}
     # The ends of shapes by what they begin with; and what the addresses in other places begin with.
     ends, others = defaultdict[str, list[tuple[str, str]]](list), set[str]()
     contents = defaultdict[str, set[str | None]](set)
@@ -163,7 +175,7 @@ def doubtful_places(
             others.add(start.partition("?")[0].partition("{")[0])
     starts = tuple(others)
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
-        for _, url, _, content, _, outcome in chunk:
+        for _, url, _, content, _, outcome, _ in chunk:
             if outcome != LISTED:
                 continue
             near = [
@@ -192,7 +204,7 @@ def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[tuple[s
     places, named, titles, times = dict[str, int](), array("I"), array("q"), array("I", [0]) * HASHES
     places_of = lru_cache(CHUNK)(soft_404.doubtful_places)  # one page leads to many
     for chunk in db.chunks(TITLES, {"run": db.run}):
-        for _, url, title, _, via, _ in chunk:
+        for _, url, title, _, via, *_ in chunk:
             if via is None:
                 continue
             at = places_of(via)
@@ -232,6 +244,34 @@ def _frequent(
         is_one_of_many = in_folders[words] >= DOUBTFUL and "{" not in places[number]
         if number in large or (count >= FEW and is_one_of_many):
             yield places[number], number not in large
+
+
+def _of_one_size(db: Database) -> Iterator[tuple[str, bool]]:
+    """Places with pages of one title and about one size, whatever led to them: they may only repeat their
+    addresses. The second value is true of those with few.
+    """
+    times = bytearray(4 * HASHES)
+    for pair in _sized(db):
+        slot = hash(pair) % len(times)
+        times[slot] = min(times[slot] + 1, FEW)
+    if FEW not in times:
+        return
+    for (place, _), count in Counter(
+        pair for pair in _sized(db) if times[hash(pair) % len(times)] == FEW
+    ).items():
+        if count >= FEW:
+            yield place, count < DOUBTFUL
+
+
+def _sized(db: Database) -> Iterator[tuple[str, int]]:
+    """Each place of each listed page, with a hash of its title and about its size."""
+    for chunk in db.chunks(TITLES, {"run": db.run}):
+        for _, url, title, _, _, outcome, size in chunk:
+            if outcome == LISTED and size:
+                words = hash((title_words(url, title), size // ABOUT))
+                yield around(url), words
+                if shape := shape_beside(url):
+                    yield shape, words
 
 
 def repeated(db: Database) -> Sequence[RepeatedPage]:

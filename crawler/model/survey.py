@@ -200,9 +200,10 @@ class SameContent(Struct, frozen=True):
 
 
 class DoubtfulPlace(Struct):
-    """The listed pages of a place that grows from within."""
+    """The listed pages of a place that may have a page for anything."""
 
-    is_small: bool = False  # there are few, and other places have pages of the same title
+    is_small: bool = False  # there are few
+    grows: bool = True  # its own pages lead to others of it
     pages: list[Url] = field(default_factory=list)
 
 

@@ -29,6 +29,7 @@ _YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d
 _NONSENSE: Final = late(r"(?<![^\W_])(?:[0-9a-f]{6}-no-such-page|9\d{9})(?!\d)")
 _LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
 _NUMBER: Final = late(r"-?\d+")
+_DIGITS: Final = late(r"\d+")
 _SEPARATOR: Final = late(r"[/\-_.;=,:~+!]")
 _TO_SEPARATOR: Final = late(rf".*{_SEPARATOR.pattern}", re.DOTALL)
 LONGEST_EXTENSION: Final = 5  # characters
@@ -60,6 +61,14 @@ def nonsense_in(url: str) -> str:
     """The name or number in an address that nothing has, if it is one of those that are asked."""
     found = _NONSENSE.search(url)
     return found[0] if found else ""
+
+
+def numbers_at_path(pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
+    """Nonexistent pages of a path with a query, where all values that tell its pages apart are numbers."""
+    seen = differing(pages)
+    if seen and all(_NUMBER.fullmatch(value) for values in seen.values() for value in values):
+        first = min(pages, key=lambda url: (len(url), url))
+        yield [with_values(first, dict.fromkeys(seen, number)) for number in MANY_NUMBERS]
 
 
 def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
@@ -186,6 +195,16 @@ def shapes_of(url: str, other: str) -> Iterator[str]:
     end = url[found.start() :] if found else ""
     if start not in (folder, root) or (end and end != _ending(url[folder:])):
         yield f"{url[:start]}{NAME}{end}"
+
+
+def shape_beside(url: str) -> str | None:
+    """The shape of a page and others that differ in a number of its name, unless that is the whole name."""
+    folder, name = urls.in_folder(url)
+    number = next(reversed([*_DIGITS.finditer(name)]), None)
+    if "?" in url or number is None:
+        return None
+    start, end = name[: number.start()], name[number.end() :]
+    return f"{folder}{start}{NAME}{end}" if start or end != _ending(name) else None
 
 
 def in_gap(url: str, shape: str) -> str:
