@@ -36,15 +36,15 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4418,
-    "model": 2081,
+    "model": 2084,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1089,
-    "rules": 5218,
+    "rules": 5252,
     "report": 4256,
     "fetch": 4086,
-    "frontier": 9418,
+    "frontier": 9460,
     "sitemap": 5027,
     "engine": 3935,
     "workers": 1428,

@@ -8,7 +8,8 @@ are given, and taken in whole hours, so that some seconds more or less choose no
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 from zlib import crc32
 
@@ -25,7 +26,8 @@ ANNOUNCED: Final = 10.0  # pages that must have changed until what sitemaps anno
 LEAST_HUB: Final = 0.02  # probability that a hub has changed, from which on it is visited first
 HUBS: Final = 8  # one in so many pages of a run, at most, is a hub that is visited first
 SPARED: Final = 4  # one in so many pages of a run, at least, is a known one, however many are new
-FEWEST: Final = 50  # known pages that are released together, of those that are left
+FEWEST: Final = 10  # known pages that are released together, of those that are left
+BESIDE: Final = 20.0  # how much likelier a page has changed if all others that one page led to have
 MOST: Final = 1_000  # the same without a limit on pages, or with a large one
 
 
@@ -145,6 +147,14 @@ class Announcements:
         return min(1.0, (1 - changed) / (1 - unchanged)), max(1.0, changed / unchanged)
 
 
+class SiteRate(NamedTuple):
+    """What all pages tell of each."""
+
+    site: float  # changes in `DRAWN` days
+    silent: float  # `Announcements.ratios`
+    announced: float
+
+
 def chosen(pages: Iterable[tuple[Any, ...]], now: float, max_age: float, most: int) -> list[Revisit]:
     """The pages to visit, the first one first.
 
@@ -154,9 +164,45 @@ def chosen(pages: Iterable[tuple[Any, ...]], now: float, max_age: float, most: i
     by the days for which a change is expected to have been missed, also by what sitemaps announce. Of
     equal ones those that are announced come first, each in an order that nobody chose.
     """
+    return plan(pages, now, max_age, most)[0]
+
+
+def plan(
+    pages: Iterable[tuple[Any, ...]],
+    now: float,
+    max_age: float,
+    most: int,
+    site_rate: SiteRate | None = None,
+    likelier: Mapping[Any, float] = MappingProxyType({}),
+) -> tuple[list[Revisit], SiteRate]:
+    """See `chosen`. `likelier`: by the last value of a page, how much likelier it has changed."""
     alike = defaultdict[tuple[Any, ...], list[tuple[Any, ...]]](list)
     for page in pages:
-        alike[page[HISTORY]].append(page)
+        alike[(*page[HISTORY], likelier.get(page[-1], 1.0)) if likelier else page[HISTORY]].append(page)
+    of_all = site_rate or _site_rate(alike)
+    end = HISTORY.stop - HISTORY.start
+
+    def place(known: tuple[Any, ...]) -> tuple[int, float, int, bool, float, tuple[Any, ...]]:
+        history = VisitHistory._make(known[:end])
+        age = history.days(now)
+        if history.is_urgent or age * DAY * HOUR >= max_age:
+            return 1 - bool(history.is_urgent), -age, history.visited, False, 0.0, known
+        ratio = of_all.announced if history.is_announced else of_all.silent
+        factor = known[end] if likelier else 1.0
+        rate = history.rate(of_all.site, DRAWN) * factor
+        ratio /= 1 - math.expm1(-rate * age) * (ratio - 1)  # by Bayes' theorem
+        missed = rate * ratio * age**AGE
+        return 2, -missed, history.visited, not history.is_announced, -factor, known
+
+    found = list[tuple[Any, ...]]()
+    for known in sorted(alike, key=place):
+        if len(found) >= most:
+            break
+        found += _shuffled(alike[known], most - len(found))
+    return [Revisit._make((*page[: HISTORY.stop], 0)) for page in found], of_all
+
+
+def _site_rate(alike: Mapping[tuple[Any, ...], Sequence[object]]) -> SiteRate:
     changes, days = FIRST_SITE_RATE
     announcements = Announcements()
     for known, group in alike.items():
@@ -164,24 +210,12 @@ def chosen(pages: Iterable[tuple[Any, ...]], now: float, max_age: float, most: i
         announcements.add(history, len(group))
         changes += history.changes * len(group)
         days += history.watched * len(group)
-    site = changes / days * DRAWN
-    ratios = announcements.ratios()
+    return SiteRate(changes / days * DRAWN, *announcements.ratios())
 
-    def place(known: tuple[Any, ...]) -> tuple[int, float, int, bool, tuple[Any, ...]]:
-        history = VisitHistory._make(known)
-        age = history.days(now)
-        if history.is_urgent or age * DAY * HOUR >= max_age:
-            return 1 - bool(history.is_urgent), -age, history.visited, False, known
-        rate, ratio = history.rate(site, DRAWN), ratios[bool(history.is_announced)]
-        likelier = ratio / (1 - math.expm1(-rate * age) * (ratio - 1))  # by Bayes' theorem
-        return 2, -rate * likelier * age**AGE, history.visited, not history.is_announced, known
 
-    found = list[tuple[Any, ...]]()
-    for known in sorted(alike, key=place):
-        if len(found) >= most:
-            break
-        found += _shuffled(alike[known], most - len(found))
-    return [Revisit._make((*page, 0)) for page in found]
+def beside(visited: int, changed: int) -> float:
+    """How much likelier a page has changed, by the pages that the same one led to, of this night."""
+    return 1 + BESIDE * changed / (visited + 1)
 
 
 def _shuffled(pages: Sequence[tuple[Any, ...]], most: int) -> list[tuple[Any, ...]]:

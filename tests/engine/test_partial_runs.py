@@ -26,7 +26,7 @@ from tests.postgres import new_state
 pytestmark = [pytest.mark.anyio, pytest.mark.system]  # several nights of whole crawls
 
 
-def build(count: int = 100, new: int = 0) -> Callable[[Site], None]:
+def build(count: int = 100, new: int = 0, edited: str = "-") -> Callable[[Site], None]:
     def pages(site: Site) -> None:
         paths = [f"/s{n // 20}/p{n}" for n in range(count)] + [f"/s0/new{n}" for n in range(new)]
         sections = sorted({path.split("/")[1] for path in paths})
@@ -34,7 +34,7 @@ def build(count: int = 100, new: int = 0) -> Callable[[Site], None]:
         for name in sections:
             site.page(f"/{name}", links=[path for path in paths if path.startswith(f"/{name}/")])
         for path in paths:
-            site.page(path, text=f"This is the page {path}.")
+            site.page(path, text=f"This is the page {path}.{' Edited.' * path.startswith(edited)}")
 
     return pages
 
@@ -173,7 +173,7 @@ class Stopping:
             self._job.stop("enough")
 
 
-@pytest.mark.parametrize("after", [1, 2, 12, 25])
+@pytest.mark.parametrize("after", [1, 2, 12, 25, 40])
 async def test_stopped_night_goes_on_as_if_nothing_had_happened(tmp_path: Path, after: int) -> None:
     bytes_of = []
     for stops in (False, True):
@@ -182,19 +182,31 @@ async def test_stopped_night_goes_on_as_if_nothing_had_happened(tmp_path: Path, 
         with serving(build()) as (site, origin):
             nights = Nights(origin, folder)
             _, first = await nights.night()
-            build(100, 40)(site)
+            build(100, 10, "/s3/")(site)
             asked = len(site.log)
             if stops:
-                async with nights.job(budget=30, concurrency=1) as job:
+                async with nights.job(budget=50, concurrency=1) as job:
                     job.sinks.append(Stopping(job, after))
                     assert await job.crawl() is Ending.STOPPED
                     published = (await job.frontier.read(reads.LastPublication())) or pytest.fail("none")
                     assert published.urls == len(first)
-            ending, listed = await nights.night(budget=30)
+            ending, listed = await nights.night(budget=50)
             assert ending is Ending.COMPLETE
             assert first <= listed
             bytes_of.append((listed, visited(site, asked)))
     assert bytes_of[0] == bytes_of[1]
+
+
+async def test_pages_beside_those_that_changed_are_visited_next(tmp_path: Path) -> None:
+    with serving(build()) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        await nights.night()
+        build(edited="/s3/")(site)
+        asked = len(site.log)
+        await nights.night(budget=40)
+        seen = visited(site, asked)
+        assert len(seen) <= 40 + 1
+        assert sum(path.startswith("/s3/") for path in seen) >= 15, "7 by chance"
 
 
 @pytest.mark.parametrize("other", [{"concurrency": 1}, {"processes": 2}])
@@ -207,7 +219,7 @@ async def test_same_budgets_visit_the_same_pages(tmp_path: Path, other: dict[str
             nights, pages = Nights(origin, folder), []
             await nights.night(**chosen)
             for night, budget in enumerate((20, 30, 10)):
-                build(100 - night, 15 * night)(site)
+                build(100 - night, 5 * night, f"/s{night}/")(site)
                 asked = len(site.log)
                 _, listed = await nights.night(budget=budget, **chosen)
                 pages.append((visited(site, asked), listed))
@@ -276,7 +288,7 @@ async def test_members_of_a_database_share_the_budget(tmp_path: Path) -> None:
             nights, pages = Nights(origin, tmp_path / str(place)), []
             await nights.night(state=state)
             for night, budget in enumerate((20, 30, 30)):
-                build(100 - night, 15 * night)(site)
+                build(100 - night, 5 * night, f"/s{night}/")(site)
                 asked = len(site.log)
                 _, listed = await nights.night(budget=budget, state=state)
                 pages.append((visited(site, asked), listed))
@@ -356,7 +368,7 @@ async def test_text_that_changed_twice_is_looked_at_the_next_night(tmp_path: Pat
 async def test_pages_that_a_sitemap_announces_are_visited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As soon as what it announced has been right; a sitemap that announces every page changes nothing.
+    """As soon as what it announced has been right; a sitemap that announces every page changes little.
 
     On SQLite only, as the clock of a shared state is that of its server.
     """
@@ -384,7 +396,7 @@ async def test_pages_that_a_sitemap_announces_are_visited(
                 seen[said] += [path in visited(site, asked) for path in new[-1:]]
     assert sum(seen["right"]) >= 9
     assert sum(seen["nothing"]) <= 5
-    assert seen["all"] == seen["nothing"]
+    assert abs(sum(seen["all"]) - sum(seen["nothing"])) <= 2
 
 
 def read(path: Path) -> str:

@@ -10,7 +10,20 @@ from hypothesis import strategies as st
 
 from crawler.model.facts import Facts
 from crawler.parse.url import Url
-from crawler.rules.revisits import FEWEST, MOST, Announcements, Revisit, Version, Watched, batch, chosen, hubs
+from crawler.rules.revisits import (
+    FEWEST,
+    MOST,
+    Announcements,
+    Revisit,
+    SiteRate,
+    Version,
+    Watched,
+    batch,
+    beside,
+    chosen,
+    hubs,
+    plan,
+)
 
 DAY = 86_400.0
 NOW = 1_800_000_000.0
@@ -139,6 +152,31 @@ def test_a_clock_that_is_set_back_chooses_pages_in_turn(days: float) -> None:
     pages = [Known(age=number % 3, watched=-100.0 * (number % 2), visited=9 - number) for number in range(9)]
     assert order(*pages, now=NOW + days * DAY) == list(range(8, -1, -1))
     assert hubs([page.row(number) for number, page in enumerate(pages)], NOW + days * DAY, 100)
+
+
+@pytest.mark.parametrize(("changed", "first"), [(0, [1, 2, 0]), (1, [1, 0, 2]), (3, [0, 1, 2])])
+def test_pages_beside_those_that_changed_come_earlier(changed: int, first: list[int]) -> None:
+    """Of four; the first page is in that list, and was visited a night later than the others."""
+    pages = [Known(age=2), Known(age=4), Known(age=3)]
+    rows = [(*page.row(number)[:-1], 7 if number == 0 else 8) for number, page in enumerate(pages)]
+    site_rate = SiteRate(0.2, 1.0, 1.0)
+    found, used = plan(rows, NOW, MAX_AGE, 9, site_rate, {7: beside(4, changed)})
+    assert [page.id for page in found] == first
+    assert {page.found for page in found} == {0}
+    assert used == site_rate
+
+
+def test_what_all_pages_tell_is_that_of_the_first_choice() -> None:
+    rows = [
+        page.row(number)[:-1] for number, page in enumerate([*RIGHT, Known(is_announced=True), Known(age=2)])
+    ]
+    found, site_rate = plan(rows, NOW, MAX_AGE, 3)
+    assert plan(rows, NOW, MAX_AGE, 3, site_rate) == (found, site_rate)
+    few = rows[::9]
+    every = [page.id for page in plan(rows, NOW, MAX_AGE, len(rows))[0]]
+    assert [page.id for page in plan(few, NOW, MAX_AGE, len(rows), site_rate)[0]] == [
+        n for n in every if n % 9 == 0
+    ]
 
 
 def test_new_site_visits_all_in_turn_without_preferring_a_folder() -> None:
