@@ -36,7 +36,7 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4418,
-    "model": 2084,
+    "model": 2085,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
@@ -48,7 +48,7 @@ BUDGETS = {
     "sitemap": 5027,
     "engine": 3935,
     "workers": 1428,
-    "app": 6311,
+    "app": 6320,
     "cli": 6021,
     "testing": 55,
 }

@@ -23,8 +23,10 @@ from crawler.app.report import note_left_out
 from crawler.engine.robots import Access
 from crawler.model.external import BROKEN, Answer, BrokenFile, CheckedLink, DueLink, kind_of
 from crawler.model.note import BROKEN_FILES
+from crawler.model.outcome import HTML
 from crawler.model.reasons import Why
 from crawler.model.reply import Reply, Response
+from crawler.parse import headers as fields
 from crawler.parse import url as urls
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, Request, reads
@@ -210,10 +212,17 @@ async def _answer(url: Url, access: Access, hosts: Collection[str], hops: int) -
         if not permit.allowed:
             return BrokenFile("")
         reply = await _reply(redirects.url, access)
-    code = answer_of(reply, redirects, sets_cookie=False).value
+    answer = answer_of(reply, redirects, sets_cookie=False)
+    code = (Answer.PAGE if answer is Answer.OK and _is_page(reply) else answer).value
     return BrokenFile(code, reply.status if isinstance(reply, Response) else None)
 
 
 async def _reply(url: Url, access: Access) -> Reply:
     reply = await access.fetch(Request(url, head=True))
-    return await access.fetch(Request(url, wants_body=lambda *_: False)) if needs_get(reply) else reply
+    is_unsure = needs_get(reply) or _is_page(reply)
+    return await access.fetch(Request(url, wants_body=lambda *_: False)) if is_unsure else reply
+
+
+def _is_page(reply: Reply) -> bool:
+    """Whether a web page is shown: some sites have one for all that is missing, with status 200."""
+    return isinstance(reply, Response) and fields.content_type(reply.headers.get("content-type"))[0] in HTML

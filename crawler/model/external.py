@@ -25,6 +25,7 @@ class Answer(Reason):
     NOT_FOUND = "broken:not-found", Cause.NOT_FOUND.says
     CLIENT_ERROR = "broken:client-error", Cause.CLIENT_ERROR.says
     SERVER_ERROR = "broken:server-error", Cause.SERVER_ERROR.says
+    PAGE = "broken:page", "a web page answers in its place"  # of an image, script or style sheet
     REDIRECT = "broken:redirect", Cause.REDIRECT.says
     REDIRECT_LOOP = "broken:redirect-loop", Cause.REDIRECT_LOOP.says
     REDIRECTS = "broken:redirects", Cause.REDIRECTS.says

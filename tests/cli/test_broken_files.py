@@ -9,9 +9,11 @@ import pytest
 from crawler.model import failpoints
 from tests.cli.conftest import Run
 from tests.cli.test_broken_images import left_out
-from tests.cli.test_external import FINE, GONE, Web, methods, names, web  # noqa: F401 - fixtures
+from tests.cli.test_external import GONE, Web, methods, names, web  # noqa: F401 - fixtures
 from tests.postgres import new_state
 from tests.server import http, moved
+
+FILE = http("fine", Content_Type="application/octet-stream")
 
 ALL = "--check-files=images,scripts,styles"
 ROBOTS = http("User-agent: *\nDisallow: /private/\n", Content_Type="text/plain")
@@ -41,7 +43,7 @@ def test_broken_scripts_and_styles_are_found(web: Web) -> None:  # noqa: F811
     loads(web, "/ok.js", "/gone.js", "bad:/gone.css", "good:/private/a.js", "good:/fine.css")
     loads(web, "/gone.js", path="/b")
     for host, path in ((web.home, "/ok.js"), (web.good, "/fine.css")):
-        host.put(path, FINE)
+        host.put(path, FILE)
     web.home.put("/gone.js", GONE)
     web.bad.put("/gone.css", GONE)
     web.good.put("/robots.txt", ROBOTS)
@@ -72,7 +74,7 @@ def test_broken_scripts_and_styles_are_found(web: Web) -> None:  # noqa: F811
     items = {one["code"]: one["items"] for one in json.loads(Path("r.json").read_text())["findings"]}
     assert items["broken-script"][0]["from"] == [web.url("home:/"), web.url("home:/b")]
 
-    web.home.put("/gone.js", FINE)
+    web.home.put("/gone.js", FILE)
     web.good.put("/fine.css", GONE)
     web.home.log.clear()
     assert web.crawl(ALL, "--fail-on=new:broken-style")[0] == 8
@@ -135,7 +137,7 @@ def test_files_that_robots_txt_disallows_are_a_finding(web: Web) -> None:  # noq
     loads(web, "/private/a.js", "/private/a.css", "good:/private/their.js", "/moved.js", "/fine.js")
     loads(web, "/private/a.js", path="/b")
     web.home.put("/moved.js", moved("/private/there.js"))
-    web.home.put("/fine.js", FINE)
+    web.home.put("/fine.js", FILE)
     assert web.crawl(ALL, "--report=r.csv", "--report=r.html", "--fail-on=new:warning")[0] == 0
     line = "line 2: Disallow: /private/"
     assert blocked(web) == {

@@ -11,9 +11,11 @@ import pytest
 
 from crawler.model.protocol import MAX_IMAGES
 from tests.cli.conftest import Run
-from tests.cli.test_external import FINE, GONE, Web, methods, names, web  # noqa: F401 - fixtures
+from tests.cli.test_external import GONE, Web, methods, names, web  # noqa: F401 - fixtures
 from tests.postgres import new_state
 from tests.server import Talk, http, moved
+
+FILE = http("fine", Content_Type="application/octet-stream")
 
 
 def shows(web: Web, *images: str, path: str = "/", links: str = "") -> None:  # noqa: F811
@@ -52,10 +54,10 @@ def test_broken_images_are_found_and_left_out(web: Web, run: Run) -> None:  # no
     shows(web, "/gone.png", "/secret/a.png", path="/b")
     web.home.put("/robots.txt", http("User-agent: *\nDisallow: /secret/\n", Content_Type="text/plain"))
     for path in ("/ok.png", "/there.png"):
-        web.home.put(path, FINE)
+        web.home.put(path, FILE)
     web.home.put("/moved.png", moved("/there.png"))
     web.home.put("/gone.png", GONE)
-    web.good.put("/fine.png", FINE)
+    web.good.put("/fine.png", FILE)
     web.bad.put("/gone.png", GONE)
     web.bad.put("/odd.png", http("", "500 Internal Server Error"))
 
@@ -69,7 +71,7 @@ def test_broken_images_are_found_and_left_out(web: Web, run: Run) -> None:  # no
     ]
     assert not [line for line in methods(web.home) if "/secret/" in line]
 
-    web.home.put("/gone.png", FINE)
+    web.home.put("/gone.png", FILE)
     assert web.crawl("--images")[0] == 0
     kept = {*first} - {"home:/secret/a.png"}
     assert set(written(web)) == kept - {"home:/gone.png", "bad:/gone.png"}, "as known before"
@@ -89,7 +91,7 @@ def test_an_image_that_the_crawl_did_not_find_is_left_out(web: Web, run: Run) ->
     pictures = ["/gone.png", "/ok.png", "/down.png", "/secret/a.png"]
     web.home.put("/robots.txt", http("User-agent: *\nDisallow: /secret/\n", Content_Type="text/plain"))
     shows(web, *pictures, links="".join(f'<a href="{path}">Large</a>' for path in pictures))
-    web.home.put("/ok.png", FINE)
+    web.home.put("/ok.png", FILE)
     web.home.put("/gone.png", GONE)
     web.home.put("/down.png", http("", "500 Internal Server Error"))
     site, settings = web.url("home:/"), ("--images", "--rate", "0", "--retries", "0")
@@ -144,7 +146,7 @@ def test_the_limit_on_other_hosts_holds_for_images(web: Web) -> None:  # noqa: F
     shows(web, "good:/a.png", "good:/b.png", "bad:/a.png", "/c.png")
     for host in (web.good, web.bad, web.home):
         for path in ("/a.png", "/b.png", "/c.png"):
-            host.put(path, FINE)
+            host.put(path, FILE)
     assert web.crawl("--images", "--max-external-hosts", "1", "--report=r.json")[0] == 0
     assert [any(".png" in line for line in methods(host)) for host in (web.good, web.bad)].count(True) == 1
     assert "HEAD /c.png" in methods(web.home)
@@ -218,7 +220,7 @@ def test_every_page_of_a_broken_image_is_a_row(web: Web) -> None:  # noqa: F811
 
 def test_an_image_is_new_in_the_night_in_which_it_broke(web: Web) -> None:  # noqa: F811
     shows(web, "/ok.png", "/gone.png")
-    web.home.put("/ok.png", FINE)
+    web.home.put("/ok.png", FILE)
     assert web.crawl("--images", "--fail-on", "new:broken-image")[0] == 0
     assert {url: row["new"] for url, row in faulty(web).items()} == {"home:/gone.png": "false"}
     web.home.put("/ok.png", GONE)
@@ -228,3 +230,22 @@ def test_an_image_is_new_in_the_night_in_which_it_broke(web: Web) -> None:  # no
     }  # fmt: skip
     assert web.crawl("--images", "--fail-on", "new:broken-image")[0] == 0
     assert {row["new"] for row in faulty(web).values()} == {"false"}
+
+
+def test_a_page_in_place_of_an_image_is_broken(web: Web) -> None:  # noqa: F811
+    """Many sites answer with their start page, and status 200, for what does not exist."""
+    shows(web, "/page.png", "/odd.png")
+
+    def odd(talk: Talk) -> None:  # wrong about what a GET would bring
+        kind = "text/html" if talk.asked.method == "HEAD" else "image/png"
+        talk.say(http("", Content_Type=kind))
+
+    web.home.put("/page.png", http("<title>Home</title>"))
+    web.home.put("/odd.png", odd)
+    assert web.crawl("--images")[0] == 0
+    found = faulty(web)
+    assert found.keys() == {"home:/page.png"}
+    row = found["home:/page.png"]
+    assert (row["status"], row["detail"]) == ("200", "a web page answers in its place")
+    assert web.crawl("--images")[0] == 0
+    assert written(web) == ["home:/odd.png"]

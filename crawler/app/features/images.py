@@ -38,7 +38,7 @@ LONGEST_ALL: Final = (
 )  # characters of the images of a page: the first 1,000 are always stored
 FEWEST: Final = 20  # pages,
 PERCENT: Final = 30  # and share of the listed pages, from which an image is site-wide
-NOT_FOUND: Final[str] = Answer.NOT_FOUND.value
+_MISSING: Final = frozenset({Answer.NOT_FOUND.value, Answer.PAGE.value})
 _GONE: Final = code(Failed(Cause.NOT_FOUND))
 _FORBIDDEN: Final = code(Unlisted(Why.ROBOTS))
 EXPLAINED: Final = 10  # images with the same fate that `explain` shows
@@ -79,7 +79,7 @@ class Left(Struct, frozen=True):
 
     def is_missing(self, image: Url) -> bool:
         """Whether it does not exist. Others may be back before the sitemap is read."""
-        return image in self.gone or (image in self.broken and self.broken[image].code == NOT_FOUND)
+        return image in self.gone or (image in self.broken and self.broken[image].code in _MISSING)
 
     def is_forbidden(self, image: Url) -> bool:
         """Whether robots.txt disallows it."""
