@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 5252,
     "report": 4256,
     "fetch": 4086,
-    "frontier": 9460,
+    "frontier": 9484,
     "sitemap": 5027,
     "engine": 3935,
     "workers": 1428,

@@ -228,6 +228,16 @@ def error_views(asked: Request) -> Reply:
     return worthless("View", f"There is no view {asked.segments[1]}. Or {links([some])}", [some])
 
 
+def dead_links(asked: Request) -> Reply:
+    """Each post leads to the one before it, and to 60 pages of an old archive that are gone."""
+    if asked.path != "/" and asked.segments[0] != "post":
+        return MISSING
+    at = int(asked.segments[1]) if asked.segments else 0
+    gone = [f"/archive/{token(at, n)[:8]}" for n in range(60)]
+    older = [f"/post/{at + 1}"] if at < 25 else []
+    return page(f"post {at}", [*gone, *older]) if at < 26 else MISSING
+
+
 SITES = (
     Site("error-echo", echo, ALL, "errors with 200 repeat the address"),
     Site("error-incident", incident, ALL, "errors with 200 have a number and a time"),
@@ -247,5 +257,6 @@ SITES = (
     Site("error-banner", banner, ALL, "errors with 200 are the start page and one line"),
     Site("error-names-folder", error_names_folder, ("/", *(f"/page/{name}" for name in WORDS[:30])), "an error with 200 has a word of its address in it"),
     Site("error-views", error_views, ALL, "any number in one folder is an error with 200, others lead there"),
+    Site("dead-links", dead_links, ("/", *(f"/post/{n}" for n in range(1, 26))), "a chain of posts, each with 60 dead links"),
     Site("search-suggestions", search_suggestions, ALL, "any two words are a search with three results", endless=True),
 )  # fmt: skip

@@ -6,6 +6,8 @@ of other pages link to become a pattern, which is sampled in rounds (`rounds`). 
 Each method is called within a transaction of the leader.
 """
 
+from collections import Counter
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from msgspec import Struct
@@ -14,8 +16,10 @@ from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
 from crawler.frontier.patterns import PatternTable, sample
 from crawler.frontier.visits import ANY_DEPTH, MovedVisit, move, release
-from crawler.model.outcome import Pattern
+from crawler.model.outcome import Pattern, Unlisted, code
+from crawler.model.reasons import Why
 from crawler.parse.url import Url
+from crawler.rules.nonexistent_pages import around
 from crawler.rules.record import DUPLICATE, HELD, LEASED, LISTED, QUEUED, SETTLED
 
 # The depth that is being visited.
@@ -70,6 +74,14 @@ WHERE o.outcome IN ('{LISTED}', '{DUPLICATE}') AND r.id NOT IN (
 )
 ORDER BY u.url
 """
+SOFT_404: Final = code(Unlisted(Why.SOFT_404))
+# What the requests so far brought, by their URLs.
+READ_AND_FAILED: Final = f"""
+SELECT url, outcome = '{LISTED}' FROM known
+WHERE run = :run AND state = {SETTLED} AND attempts > 0
+    AND (outcome = '{LISTED}' OR status >= 400 OR outcome = '{SOFT_404}')
+"""
+FAILING: Final = 10  # times as many errors as pages, in a folder of which more are requested last
 IN_FLIGHT: Final = 128  # visits that may begin before the next look, beside those that have begun
 
 PLACED: Final = ("id", "trap", "sample")
@@ -119,16 +131,28 @@ class Levels:
         return int(front)
 
     def descend(self, deepest: int) -> int:
-        """Release the next level, down to `deepest`, as far as the budget goes; how many URLs are due."""
+        """Release the next level, down to `deepest`, as far as the budget goes; how many URLs are due.
+
+        Those in folders of errors stay held while there are others.
+        """
         level = self._patterns.level
         if level is None:
             return 0
         self._sort_out(level)
         # In an order that strangers cannot choose.
         urls = sorted(self._db.all(NEXT, {"deepest": deepest}), key=lambda row: (sample(row[1]), row[1]))
+        failing = self._failing() if len(urls) > 1 else frozenset[str]()
+        urls = [row for row in urls if around(row[1]) not in failing] or urls
         left = self._budget.left(len(urls))
         self._patterns.set_level(level + 1)
         return release(self._db, [number for number, _ in urls[:left]], self._patterns.round + 1)
+
+    def _failing(self) -> AbstractSet[str]:
+        """The folders and paths that gave errors nearly always."""
+        pages, errors = Counter[str](), Counter[str]()
+        for url, is_page in self._db.all(READ_AND_FAILED, {"run": self._db.run}):
+            (pages if is_page else errors)[around(url)] += 1
+        return {place for place, count in errors.items() if count >= FAILING * max(1, pages[place])}
 
     def _sort_out(self, level: int) -> None:
         """Hold what only repeats link to in their pattern, and free what other pages link to as well."""
