@@ -23,7 +23,7 @@ from crawler.model.reasons import SeedKind, Why
 from crawler.model.survey import DoubtfulPlace, RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates, soft_404
-from crawler.rules.nonexistent_pages import NAME, around, has_shape, shape_beside, shapes_of, starts_of
+from crawler.rules.nonexistent_pages import NAME, around_and_beside, has_shape, shapes_of
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
 from crawler.rules.soft_404 import DOUBTFUL, FEW, is_calendar, title_words
 from crawler.rules.spellings import (
@@ -173,15 +173,15 @@ def doubtful_places(
             ends[start].append((end, place))
         else:
             others.add(start.partition("?")[0].partition("{")[0])
-    starts = tuple(others)
+    starts, lengths = tuple(others), sorted({*map(len, ends)})
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
         for _, url, _, content, _, outcome, _ in chunk:
             if outcome != LISTED:
                 continue
             near = [
                 shape
-                for start in (starts_of(url) if ends else ())
-                for end, shape in ends.get(start, ())
+                for length in lengths
+                for end, shape in ends.get(url[:length], ())
                 if url.endswith(end) and has_shape(url, shape)
             ]
             if url.startswith(starts):
@@ -250,28 +250,32 @@ def _of_one_size(db: Database) -> Iterator[tuple[str, bool]]:
     """Places with pages of one title and about one size, whatever led to them: they may only repeat their
     addresses. The second value is true of those with few.
     """
-    times = bytearray(4 * HASHES)
-    for pair in _sized(db):
+    times, titles = bytearray(4 * HASHES), array("q")
+    for pair in _sized(db, titles):
         slot = hash(pair) % len(times)
         times[slot] = min(times[slot] + 1, FEW)
     if FEW not in times:
         return
     for (place, _), count in Counter(
-        pair for pair in _sized(db) if times[hash(pair) % len(times)] == FEW
+        pair for pair in _sized(db, titles) if times[hash(pair) % len(times)] == FEW
     ).items():
         if count >= FEW:
             yield place, count < DOUBTFUL
 
 
-def _sized(db: Database) -> Iterator[tuple[str, int]]:
-    """Each place of each listed page, with a hash of its title and about its size."""
+def _sized(db: Database, titles: "array[int]") -> Iterator[tuple[str, int]]:
+    """Each place of each listed page, with a hash of its title and about its size: `titles` has those that
+    were computed before.
+    """
+    row = 0
     for chunk in db.chunks(TITLES, {"run": db.run}):
         for _, url, title, _, _, outcome, size in chunk:
             if outcome == LISTED and size:
-                words = hash((title_words(url, title), size // ABOUT))
-                yield around(url), words
-                if shape := shape_beside(url):
-                    yield shape, words
+                if row == len(titles):
+                    titles.append(hash((title_words(url, title), size // ABOUT)))
+                for place in around_and_beside(url):
+                    yield place, titles[row]
+                row += 1
 
 
 def repeated(db: Database) -> Sequence[RepeatedPage]:

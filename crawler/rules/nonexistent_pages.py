@@ -29,7 +29,7 @@ _YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d
 _NONSENSE: Final = late(r"(?<![^\W_])(?:[0-9a-f]{6}-no-such-page|9\d{9})(?!\d)")
 _LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
 _NUMBER: Final = late(r"-?\d+")
-_DIGITS: Final = late(r"\d+")
+_LAST_NUMBER: Final = late(r"(?<!\d)\d++(?=\D*+$)")
 _SEPARATOR: Final = late(r"[/\-_.;=,:~+!]")
 _TO_SEPARATOR: Final = late(rf".*{_SEPARATOR.pattern}", re.DOTALL)
 LONGEST_EXTENSION: Final = 5  # characters
@@ -197,14 +197,17 @@ def shapes_of(url: str, other: str) -> Iterator[str]:
         yield f"{url[:start]}{NAME}{end}"
 
 
-def shape_beside(url: str) -> str | None:
-    """The shape of a page and others that differ in a number of its name, unless that is the whole name."""
-    folder, name = urls.in_folder(url)
-    number = next(reversed([*_DIGITS.finditer(name)]), None)
-    if "?" in url or number is None:
-        return None
-    start, end = name[: number.start()], name[number.end() :]
-    return f"{folder}{start}{NAME}{end}" if start or end != _ending(name) else None
+def around_and_beside(url: str) -> Sequence[str]:
+    """What is `around` a page, and its shape with others that differ in the last number of its name, unless
+    that is the whole name.
+    """
+    if "?" in url:
+        return (around(url),)
+    at = urls.folder_end(url)
+    number = _LAST_NUMBER.search(url, at)
+    if number and (number.start() > at or url[number.end() :] != _ending(url[at:])):
+        return url[:at], f"{url[: number.start()]}{NAME}{url[number.end() :]}"
+    return (url[:at],)
 
 
 def in_gap(url: str, shape: str) -> str:
@@ -227,11 +230,6 @@ def _shared_end(one: str, other: str) -> int:
         other[len(other) - most :].encode()
     )
     return ((differ & -differ).bit_length() - 1) // 8 if differ else most
-
-
-def starts_of(url: str) -> Iterator[str]:
-    """The URL up to each separator: all beginnings that a shape of it may have."""
-    return (url[: mark.end()] for mark in _SEPARATOR.finditer(url))
 
 
 def has_shape(url: str, shape: str) -> bool:

@@ -188,14 +188,21 @@ def calendar_of(url: str) -> str | None:
     target = urls.target(path)
     if _SOME_YEAR.search(target) and (found := _DATE_PATH.search(target)):
         return f"{urls.origin(path)}{target[: found.start()]}{{date}}{target[found.end() :]}"
-    lower = target.lower()  # most have none of these words, which is found out sooner
-    if ("cal" in lower or "kal" in lower or "agenda" in lower) and _CALENDAR_PATH.match(target):
+    if _names_calendar(target) and _CALENDAR_PATH.match(target):
         return urls.origin(path) + _NUMBER.sub("{n}", target)
     return None
 
 
+def _names_calendar(text: str) -> bool:
+    """Whether a text has a word of calendars: most have none, which is found out sooner than the place."""
+    lower = text.lower()
+    return "cal" in lower or "kal" in lower or "agenda" in lower
+
+
 def days_of(url: str) -> str | None:
     """The calendar that a page may be one of, wherever in its address the date stands."""
+    if "?" not in url and not _SOME_YEAR.search(url) and not _names_calendar(url):
+        return None  # as most
     if calendar := calendar_of(url):
         return calendar
     path, mark, query = url.partition("?")
