@@ -5,8 +5,8 @@
 
 Both crawl the same made-up site (`synthetic.py`, its server is not counted) with the same interpreter, in turn, and both
 include their start; what counts is the whole tree of processes. There are two figures. Where valgrind is installed, it
-counts the instructions, and nothing else is measured: on any machine and however busy that is, they repeat within a percent,
-but one run in twenty takes a percent more; so 4 % more fails, if it is so three times. (`perf` counts faster, but few virtual
+counts the instructions, and nothing else is measured: on any machine and however busy that is, they repeat within 0.1 %, but
+one run in twenty takes a percent more; so 1 % more fails, if it is so three times. (`perf` counts faster, but few virtual
 machines have its counters.) It does not count the kernel; CPU seconds do, the least of several runs each. Busy neighbours move their ratio by 16 %, so only 25 % more fails, if it is so
 twice.
 --record measures both, and a start, which is a crawl of one page. Takes a minute of CPU; --record two.
@@ -30,7 +30,7 @@ FIGURES = HERE / "ratchet.json"
 with socket.create_server(("127.0.0.1", 0)) as probe:
     PORT = probe.getsockname()[1]  # free when it was asked
 PAGES = 400
-MARGIN = {"instructions": 0.04, "CPU seconds": 0.25}
+MARGIN = {"instructions": 0.01, "CPU seconds": 0.25}
 RUNS = {"instructions": 1, "CPU seconds": 6}
 AGAIN = {"instructions": 2, "CPU seconds": 1}  # times that too much is measured again
 ENOUGH = 25  # seconds, after which no further pair of runs begins
