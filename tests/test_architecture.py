@@ -35,8 +35,8 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4418,
-    "model": 2085,
+    "parse": 4423,
+    "model": 2090,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,

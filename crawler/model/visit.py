@@ -98,6 +98,11 @@ class Links(NamedTuple):
         return chain(self.followed, self.avoided)
 
     @property
+    def distinct(self) -> Iterable[Url]:
+        """Each of them once."""
+        return dict.fromkeys(self.urls) if self.avoided else self.followed
+
+    @property
     def total(self) -> int:
         """How many there are."""
         return len(self.followed) + len(self.avoided)

@@ -386,12 +386,12 @@ class _Reading(Struct, eq=False):
         base = self.base or self.url
         links, head = self.links, self.in_head
         avoided = [href for href, nofollow in links.items() if nofollow] if True in links.values() else []
-        followed = [href for href, nofollow in links.items() if not nofollow] if avoided else [*links]
+        followed = [href for href, nofollow in links.items() if not nofollow] if avoided else links
         in_head = [href for href, nofollow in head.items() if not nofollow and links.get(href, True)]
         avoided += [href for href, nofollow in head.items() if nofollow and href not in links]
         return ParsedPage(
             base,
-            encoding.spell_queries([*followed, *in_head], self.encoding),
+            encoding.spell_queries([*followed, *in_head] if in_head else followed, self.encoding),
             encoding.spell_queries(avoided, self.encoding),
             encoding.spell_queries(in_head[:MAX_IN_HEAD], self.encoding),
             encoding.spell_queries(self.canonicals, self.encoding),

@@ -30,7 +30,12 @@ def resolve(page: ParsedPage, normalise: Normaliser, most: int = MAX_LINK_BYTES)
         in_head, left = within(normalise.chunks(page.in_head, base), left, known=followed)
     rest = normalise.chunks(page.avoided, base) if page.avoided else ()  # most pages avoid none
     avoided, left = within(rest, left, known=followed)
-    return Resolved(followed | in_head, avoided, -1 if page.followed and not base else left, in_head)
+    return Resolved(
+        followed | in_head if in_head else followed,
+        avoided,
+        -1 if page.followed and not base else left,
+        in_head,
+    )
 
 
 def within(

@@ -47,7 +47,7 @@ def unordered(url: Url, content: str | None, links: Iterable[Url]) -> str | None
         return None
     led = outside(url, links)
     has_session = spellings.without_session(url) != url
-    named = sorted(set(map(spellings.without_session, led) if has_session else led))
+    named = sorted(set(map(spellings.without_session, led)) if has_session else led)
     return digest("\n".join([content, *named]).encode())
 
 

@@ -255,7 +255,7 @@ class Judge:
         canonical, conflict = self._canonical([*on_page, *self._header_canonicals(url, reply)])
         links, named, truncated = self._links(url, reply, page, said.directives, [canonical, refresh])
         facts = facts._replace(
-            unordered=duplicates.unordered(url, page.unordered, links.urls),
+            unordered=duplicates.unordered(url, page.unordered, links.distinct),
             variant=self._variant(url, reply),
             obstacle=self._obstacle(url, reply.rendering, page, said.directives, links),
             until=said.until,
