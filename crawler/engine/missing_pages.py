@@ -36,7 +36,7 @@ MOST_ASKED = 500  # of all of these
 MOST_TRIED = 3  # folders with few pages of one title that are asked at a time, unless one answers anything
 NOTHING = MissingPage((), 0)  # matches no page
 EXAMPLES = 3  # pages of a place that does not grow, that are read again
-TIMES = 3  # how often
+TIMES = 4  # how often: what is random may be the same by chance
 MOST_LINKS = 200  # of a page that a folder shows for all that is missing
 
 

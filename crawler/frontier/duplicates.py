@@ -157,13 +157,8 @@ def doubtful_places(
     only_dated: bool,
 ) -> Mapping[str, DoubtfulPlace]:
     """See `ports.reads.DoubtfulPlaces`."""
-    found = (
-        {place: DoubtfulPlace(is_small, grows=False) for place, is_small in _of_one_size(db)} if sized else {}
-    )
-    found |= {place: DoubtfulPlace() for place in known}
-    growing = _growing(db, alike=alike, only_dated=only_dated)
-    found |= {place: DoubtfulPlace(is_small) for place, is_small in growing}
-    found = {place: one for place, one in found.items() if place not in but}
+    growing = dict.fromkeys(known, False) | dict(_growing(db, alike=alike, only_dated=only_dated))
+    found = {place: DoubtfulPlace(is_small) for place, is_small in growing.items() if place not in but}
     # The ends of shapes by what they begin with; and what the addresses in other places begin with.
     ends, others = defaultdict[str, list[tuple[str, str]]](list), set[str]()
     contents = defaultdict[str, set[str | None]](set)
@@ -191,7 +186,9 @@ def doubtful_places(
                     found[place].pages.append(Url(url))
                     contents[place].add(content)
     # Few pages that repeat each other bring nothing anyway.
-    return {place: one for place, one in found.items() if not one.is_small or len(contents[place]) >= FEW}
+    found = {place: one for place, one in found.items() if not one.is_small or len(contents[place]) >= FEW}
+    of_one_size = _of_one_size(db) if sized else {}
+    return {place: one for place, one in of_one_size.items() if place not in but} | found
 
 
 def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[tuple[str, bool]]:
@@ -246,26 +243,29 @@ def _frequent(
             yield places[number], number not in large
 
 
-def _of_one_size(db: Database) -> Iterator[tuple[str, bool]]:
+def _of_one_size(db: Database) -> Mapping[str, DoubtfulPlace]:
     """Places with pages of one title and about one size, whatever led to them: they may only repeat their
-    addresses. The second value is true of those with few.
+    addresses. Places that answer anything are known afterwards, with all of their pages.
     """
     times, titles = bytearray(4 * HASHES), array("q")
-    for pair in _sized(db, titles):
-        slot = hash(pair) % len(times)
+    for _, place, words in _sized(db, titles):
+        slot = hash((place, words)) % len(times)
         times[slot] = min(times[slot] + 1, FEW)
-    if FEW not in times:
-        return
-    for (place, _), count in Counter(
-        pair for pair in _sized(db, titles) if times[hash(pair) % len(times)] == FEW
-    ).items():
-        if count >= FEW:
-            yield place, count < DOUBTFUL
+    alike = defaultdict[tuple[str, int], list[Url]](list)
+    for url, place, words in _sized(db, titles) if FEW in times else ():
+        if times[hash((place, words)) % len(times)] == FEW:
+            alike[place, words].append(url)
+    ordered = sorted(alike.items(), key=lambda found: len(found[1]))
+    return {
+        place: DoubtfulPlace(len(pages) < DOUBTFUL, grows=False, pages=pages)
+        for (place, _), pages in ordered
+        if len(pages) >= FEW
+    }
 
 
-def _sized(db: Database, titles: "array[int]") -> Iterator[tuple[str, int]]:
-    """Each place of each listed page, with a hash of its title and about its size: `titles` has those that
-    were computed before.
+def _sized(db: Database, titles: "array[int]") -> Iterator[tuple[Url, str, int]]:
+    """Each listed page with each of its places, and a hash of its title and about its size: `titles` keeps it
+    for the second time.
     """
     row = 0
     for chunk in db.chunks(TITLES, {"run": db.run}):
@@ -274,7 +274,7 @@ def _sized(db: Database, titles: "array[int]") -> Iterator[tuple[str, int]]:
                 if row == len(titles):
                     titles.append(hash((title_words(url, title), size // ABOUT)))
                 for place in around_and_beside(url):
-                    yield place, titles[row]
+                    yield Url(url), place, titles[row]
                 row += 1
 
 
