@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4086,
     "frontier": 9488,
     "sitemap": 5027,
-    "engine": 3935,
+    "engine": 3938,
     "workers": 1428,
     "app": 6320,
     "cli": 6021,

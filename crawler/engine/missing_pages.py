@@ -53,6 +53,7 @@ class MissingPages(Struct, eq=False):
     _asked: int = 0  # requests, in this run
     _true: dict[str, tuple[frozenset[int], Sequence[frozenset[int]]] | None] = field(default_factory=dict)
     _homes: dict[str, ShownPage | None] = field(default_factory=dict)
+    _refused: set[Url] = field(default_factory=set)  # nonexistent pages that answered with an error
 
     def prepared(self, lease: Lease, starts: Sequence[Url]) -> Lease:
         """The lease with what is shown there for a nonexistent page. Start pages always exist."""
@@ -207,7 +208,9 @@ class MissingPages(Struct, eq=False):
         """What pages have in common that do not exist; None if they do not, or answer with an error."""
         asked = list[ShownPage]()
         for url in urls:
-            if (page := await self.read(url)) is None:
+            page = await self.read(url) if url not in self._refused else None
+            if page is None:
+                self._refused.add(url)
                 return None
             asked.append(page)
             if soft_404.is_settled([page.blocks for page in asked]):
