@@ -173,8 +173,10 @@ class MissingPages(Struct, eq=False):
             return False
         shown = await self.read(nothing)
         said = wording(shown.content) if shown and shown.content else None
-        examples = pages[:: -(-len(pages) // EXAMPLES)]
-        return any([await self._says_more(url, missing, said) for url in examples])
+        for url in sorted(pages)[:: -(-len(pages) // EXAMPLES)]:
+            if await self._says_more(url, missing, said):
+                return True
+        return False
 
     async def _says_more(self, url: Url, missing: MissingPage, said: str | None) -> bool:
         shown = list[ShownPage]()

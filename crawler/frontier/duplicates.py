@@ -255,11 +255,12 @@ def _of_one_size(db: Database) -> Mapping[str, DoubtfulPlace]:
     for url, place, words in _sized(db, titles) if FEW in times else ():
         if times[hash((place, words)) % len(times)] == FEW:
             alike[place, words].append(url)
-    ordered = sorted(alike.items(), key=lambda found: len(found[1]))
+    # Of a place with several sizes, the most frequent one.
+    found = sorted((len(pages), min(pages), place, pages) for (place, _), pages in alike.items())
     return {
-        place: DoubtfulPlace(len(pages) < DOUBTFUL, grows=False, pages=pages)
-        for (place, _), pages in ordered
-        if len(pages) >= FEW
+        place: DoubtfulPlace(count < DOUBTFUL, grows=False, pages=pages)
+        for count, _, place, pages in found
+        if count >= FEW
     }
 
 
