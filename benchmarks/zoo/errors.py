@@ -218,16 +218,6 @@ def error_names_folder(asked: Request) -> Reply:
     return worthless("Page not found", f"There is no page at {asked.path}.", ["/"])
 
 
-def error_views(asked: Request) -> Reply:
-    """Old links lead to a folder in which any number is an error that suggests an article."""
-    if reply := _article(asked, tuple(f"/views/{number('view', n, below=9_000)}" for n in range(40))):
-        return reply
-    if asked.segments[:1] != ["views"]:
-        return MISSING
-    some = ARTICLES[number(asked.target, below=40)]
-    return worthless("View", f"There is no view {asked.segments[1]}. Or {links([some])}", [some])
-
-
 def dead_links(asked: Request) -> Reply:
     """Each post leads to the one before it, and to 60 pages of an old archive that are gone."""
     if asked.path != "/" and asked.segments[0] != "post":
@@ -256,7 +246,6 @@ SITES = (
     Site("error-words", in_words, ALL, "errors with 200 speak of the address in words"),
     Site("error-banner", banner, ALL, "errors with 200 are the start page and one line"),
     Site("error-names-folder", error_names_folder, ("/", *(f"/page/{name}" for name in WORDS[:30])), "an error with 200 has a word of its address in it"),
-    Site("error-views", error_views, ALL, "any number in one folder is an error with 200, others lead there"),
     Site("dead-links", dead_links, ("/", *(f"/post/{n}" for n in range(1, 26))), "a chain of posts, each with 60 dead links"),
     Site("search-suggestions", search_suggestions, ALL, "any two words are a search with three results", endless=True),
 )  # fmt: skip

@@ -81,7 +81,7 @@ class Leader(Struct, eq=False):
         if phase is Phase.ARRIVING:
             await self._leave_starts()
             return Event.SETTLED
-        if phase is Phase.CRAWLING and await self._ask_places(is_end=True):
+        if phase is Phase.CRAWLING and await self._ask_places():
             return None
         return None if await self._descend() else Event.SETTLED
 
@@ -103,11 +103,11 @@ class Leader(Struct, eq=False):
             await self._ask_places()
             await self._unlist_visits()
 
-    async def _ask_places(self, *, is_end: bool = False) -> int:
+    async def _ask_places(self) -> int:
         site = self.site
         if self._is_partial or site.candidates.traps.allows("soft-404"):
             return 0
-        return await site.missing.ask_places(site.starts.ends, is_end=is_end)
+        return await site.missing.ask_places(site.starts.ends)
 
     async def _unlist_visits(self) -> None:
         """Of pages with another address for each visit, only one each is to count as a content."""

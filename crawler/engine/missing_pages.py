@@ -19,7 +19,7 @@ from crawler.model.note import ASKED_PLACES, MISSING
 from crawler.model.reply import Reply
 from crawler.model.survey import DoubtfulPlace
 from crawler.model.visit import Lease, MissingPage, Visit
-from crawler.parse.extract import Extract, wording
+from crawler.parse.extract import Extract
 from crawler.parse.fingerprint import MOST_BLOCKS
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, reads
@@ -35,8 +35,6 @@ MOST_PLACES = 50  # folders and paths that are asked in vain in one run, and as 
 MOST_ASKED = 500  # of all of these
 MOST_TRIED = 3  # folders with few pages of one title that are asked at a time, unless one answers anything
 NOTHING = MissingPage((), 0)  # matches no page
-EXAMPLES = 3  # pages of a place that does not grow, that are read again
-TIMES = 4  # how often: what is random may be the same by chance
 MOST_LINKS = 200  # of a page that a folder shows for all that is missing
 
 
@@ -53,7 +51,6 @@ class MissingPages(Struct, eq=False):
     _asked: int = 0  # requests, in this run
     _true: dict[str, tuple[frozenset[int], Sequence[frozenset[int]]] | None] = field(default_factory=dict)
     _homes: dict[str, ShownPage | None] = field(default_factory=dict)
-    _refused: set[Url] = field(default_factory=set)  # nonexistent pages that answered with an error
 
     def prepared(self, lease: Lease, starts: Sequence[Url]) -> Lease:
         """The lease with what is shown there for a nonexistent page. Start pages always exist."""
@@ -96,11 +93,8 @@ class MissingPages(Struct, eq=False):
             await self.frontier.remember(ASKED_PLACES, ({}, self._asked))
             await self.frontier.remember(MISSING, self._known)
 
-    async def ask_places(self, starts: Sequence[Url], *, is_end: bool = False) -> int:
-        """Asks doubtful folders, paths and shapes, once a run each. How many pages there are read again.
-
-        `is_end`: nothing is left to be visited, so that those that do not grow are asked, too.
-        """
+    async def ask_places(self, starts: Sequence[Url]) -> int:
+        """Asks doubtful folders, paths and shapes, once a run each. How many pages there are read again."""
         if self._known is None:
             return 0
         known, _ = await self.frontier.recall(ASKED_PLACES)
@@ -109,7 +103,7 @@ class MissingPages(Struct, eq=False):
         contents = {place: page.content for place, page in self._known.items() if page.place}
         refused = frozenset(place for place, found in known.items() if not found)
         alike = sum(NAME in place for place in known) < MOST_PLACES
-        places = await self.frontier.read(reads.DoubtfulPlaces(contents, refused, alike, is_end))
+        places = await self.frontier.read(reads.DoubtfulPlaces(contents, refused, alike))
         left = await self.frontier.read(reads.QuestionsLeft())
         most = self._asked + left - QUESTIONS if left is not None else sys.maxsize
         tried = 0  # folders with few pages that had no page for nothing
@@ -117,7 +111,7 @@ class MissingPages(Struct, eq=False):
             pages = one.pages
             is_due = not one.is_small or self._may_ask_small(place, asked, tried)
             if is_due and self._asked < most and self._may_ask(place, pages, asked):
-                found = await self._of_place(place, one, starts)
+                found = await self._of_place(place, pages, starts)
                 asked[place], news = found is not None, True
                 tried += one.is_small and not found
                 if found:
@@ -146,50 +140,18 @@ class MissingPages(Struct, eq=False):
         linked = sorted({number for row in rows.values() for number in row.links if number > 0})
         return sorted(to.url for to in (await self.frontier.read(reads.TargetsOf(linked))).values())
 
-    async def _of_place(self, place: str, one: DoubtfulPlace, starts: Sequence[Url]) -> MissingPage | None:
+    async def _of_place(self, place: str, pages: Sequence[Url], starts: Sequence[Url]) -> MissingPage | None:
         """What a folder shows for pages that do not exist.
 
         What is asked in the form of its own pages may be one of them, unless two of them lead to one answer;
-        so may what is asked above folders. A place that does not grow may have a true page for any number.
+        so may what is asked above folders.
         """
         is_deep = place.endswith(f"/{NAME}")
-        forms = [*nonexistent_pages.at_place(place, one.pages)]
-        if not one.grows and place.endswith("?"):
-            forms += nonexistent_pages.numbers_at_path(one.pages)
         found: MissingPage | None = None
-        for number, form in enumerate(forms):
+        for number, form in enumerate(nonexistent_pages.at_place(place, pages)):
             shown = None if found else await self._answer(form, starts, place=True)
             found = shown if shown and (shown.is_exact or not (number or is_deep)) else found
-            if found and not one.grows and await self._say_more(one.pages, found, form[0]):
-                found = None
         return found
-
-    async def _say_more(self, pages: Sequence[Url], missing: MissingPage, nothing: Url) -> bool:
-        """Whether some pages of a place say more than what is shown there for anything, each time that they
-        are read: all may have the template of their folder, and true pages their own numbers. What only links
-        say is no more.
-        """
-        if missing.content:
-            return False
-        shown = await self.read(nothing)
-        said = wording(shown.content) if shown and shown.content else None
-        for url in sorted(pages)[:: -(-len(pages) // EXAMPLES)]:
-            if await self._says_more(url, missing, said):
-                return True
-        return False
-
-    async def _says_more(self, url: Url, missing: MissingPage, said: str | None) -> bool:
-        shown = list[ShownPage]()
-        for _ in range(TIMES):
-            page = await self.read(url)
-            if page is None or (page.content and wording(page.content) == said):
-                return False
-            shown.append(page)
-            if missing.is_exact and page.content != shown[0].content:
-                return False
-            if not missing.is_exact and soft_404.shared([it.blocks for it in shown]) <= {*missing.blocks}:
-                return False
-        return True
 
     def _may_ask(self, place: str, pages: Sequence[Url], asked: Mapping[str, bool]) -> bool:
         """The days of a calendar are asked for by `finish.soft_404s`."""
@@ -210,9 +172,7 @@ class MissingPages(Struct, eq=False):
         """What pages have in common that do not exist; None if they do not, or answer with an error."""
         asked = list[ShownPage]()
         for url in urls:
-            page = await self.read(url) if url not in self._refused else None
-            if page is None:
-                self._refused.add(url)
+            if (page := await self.read(url)) is None:
                 return None
             asked.append(page)
             if soft_404.is_settled([page.blocks for page in asked]):

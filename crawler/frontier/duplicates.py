@@ -23,7 +23,7 @@ from crawler.model.reasons import SeedKind, Why
 from crawler.model.survey import DoubtfulPlace, RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates, soft_404
-from crawler.rules.nonexistent_pages import NAME, around_and_beside, has_shape, shapes_of
+from crawler.rules.nonexistent_pages import NAME, has_shape, shapes_of
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
 from crawler.rules.soft_404 import DOUBTFUL, FEW, is_calendar, title_words
 from crawler.rules.spellings import (
@@ -37,7 +37,6 @@ from crawler.rules.spellings import (
     visitor_urls,
 )
 
-ABOUT: Final = 256  # bytes, in which sizes of pages may differ that are about the same
 HASHES: Final = 1 << 18  # by which pairs of a place and a title are counted
 _LISTED: Final = f"u.run = :run AND u.state = {SETTLED} AND u.outcome = '{LISTED}'"
 
@@ -47,7 +46,7 @@ WHERE {_LISTED} AND u.version IS NOT NULL
 GROUP BY h.origin, u.version HAVING count(*) >= :least ORDER BY 3 DESC, 4 LIMIT 200
 """
 TITLES: Final = f"""
-SELECT u.id, u.url, u.title, u.content, v.url, u.outcome, u.bytes
+SELECT u.id, u.url, u.title, u.content, v.url, u.outcome
 FROM known AS u LEFT JOIN url AS v ON v.id = u.via
 WHERE u.id > :after AND u.run = :run AND u.state = {SETTLED} AND u.outcome IN ('{LISTED}', '{DUPLICATE}')
 ORDER BY u.id LIMIT :limit
@@ -148,13 +147,7 @@ def withdraw(db: Database, pages: Sequence[Url] | WithContent, why: Why, detail:
 
 
 def doubtful_places(
-    db: Database,
-    known: Mapping[str, str | None],
-    but: AbstractSet[str],
-    *,
-    alike: bool,
-    sized: bool,
-    only_dated: bool,
+    db: Database, known: Mapping[str, str | None], but: AbstractSet[str], *, alike: bool, only_dated: bool
 ) -> Mapping[str, DoubtfulPlace]:
     """See `ports.reads.DoubtfulPlaces`."""
     growing = dict.fromkeys(known, False) | dict(_growing(db, alike=alike, only_dated=only_dated))
@@ -170,7 +163,7 @@ def doubtful_places(
             others.add(start.partition("?")[0].partition("{")[0])
     starts, lengths = tuple(others), sorted({*map(len, ends)})
     for chunk in db.chunks(TITLES, {"run": db.run}) if found else ():
-        for _, url, _, content, _, outcome, _ in chunk:
+        for _, url, _, content, _, outcome in chunk:
             if outcome != LISTED:
                 continue
             near = [
@@ -186,9 +179,7 @@ def doubtful_places(
                     found[place].pages.append(Url(url))
                     contents[place].add(content)
     # Few pages that repeat each other bring nothing anyway.
-    found = {place: one for place, one in found.items() if not one.is_small or len(contents[place]) >= FEW}
-    of_one_size = _of_one_size(db) if sized else {}
-    return {place: one for place, one in of_one_size.items() if place not in but} | found
+    return {place: one for place, one in found.items() if not one.is_small or len(contents[place]) >= FEW}
 
 
 def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[tuple[str, bool]]:
@@ -201,7 +192,7 @@ def _growing(db: Database, *, alike: bool, only_dated: bool) -> Iterator[tuple[s
     places, named, titles, times = dict[str, int](), array("I"), array("q"), array("I", [0]) * HASHES
     places_of = lru_cache(CHUNK)(soft_404.doubtful_places)  # one page leads to many
     for chunk in db.chunks(TITLES, {"run": db.run}):
-        for _, url, title, _, via, *_ in chunk:
+        for _, url, title, _, via, _ in chunk:
             if via is None:
                 continue
             at = places_of(via)
@@ -241,42 +232,6 @@ def _frequent(
         is_one_of_many = in_folders[words] >= DOUBTFUL and "{" not in places[number]
         if number in large or (count >= FEW and is_one_of_many):
             yield places[number], number not in large
-
-
-def _of_one_size(db: Database) -> Mapping[str, DoubtfulPlace]:
-    """Places with pages of one title and about one size, whatever led to them: they may only repeat their
-    addresses. Places that answer anything are known afterwards, with all of their pages.
-    """
-    times, titles = bytearray(4 * HASHES), array("q")
-    for _, place, words in _sized(db, titles):
-        slot = hash((place, words)) % len(times)
-        times[slot] = min(times[slot] + 1, FEW)
-    alike = defaultdict[tuple[str, int], list[Url]](list)
-    for url, place, words in _sized(db, titles) if FEW in times else ():
-        if times[hash((place, words)) % len(times)] == FEW:
-            alike[place, words].append(url)
-    # Of a place with several sizes, the most frequent one.
-    found = sorted((len(pages), min(pages), place, pages) for (place, _), pages in alike.items())
-    return {
-        place: DoubtfulPlace(count < DOUBTFUL, grows=False, pages=pages)
-        for count, _, place, pages in found
-        if count >= FEW
-    }
-
-
-def _sized(db: Database, titles: "array[int]") -> Iterator[tuple[Url, str, int]]:
-    """Each listed page with each of its places, and a hash of its title and about its size: `titles` keeps it
-    for the second time.
-    """
-    row = 0
-    for chunk in db.chunks(TITLES, {"run": db.run}):
-        for _, url, title, _, _, outcome, size in chunk:
-            if outcome == LISTED and size:
-                if row == len(titles):
-                    titles.append(hash((title_words(url, title), size // ABOUT)))
-                for place in around_and_beside(url):
-                    yield Url(url), place, titles[row]
-                row += 1
 
 
 def repeated(db: Database) -> Sequence[RepeatedPage]:

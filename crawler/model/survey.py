@@ -200,10 +200,9 @@ class SameContent(Struct, frozen=True):
 
 
 class DoubtfulPlace(Struct):
-    """The listed pages of a place that may have a page for anything."""
+    """The listed pages of a place that grows from within."""
 
-    is_small: bool = False  # there are few
-    grows: bool = True  # its own pages lead to others of it
+    is_small: bool = False  # there are few, and other places have pages of the same title
     pages: list[Url] = field(default_factory=list)
 
 

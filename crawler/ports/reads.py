@@ -244,14 +244,12 @@ class DoubtfulPlaces(Query[Mapping[str, survey.DoubtfulPlace]], frozen=True):
     Pages of it were the first that led to many others, which have one title. `known`: further such places,
     without their pages with that content. `but`: places that are not looked for. `alike`: whether to look
     for shapes as well, which are what addresses have in common (`rules.nonexistent_pages.shapes_of`).
-    `sized`: those with pages of one title and about one size as well, whatever led to them. `only_dated`:
-    calendars alone are looked for.
+    `only_dated`: calendars alone are looked for.
     """
 
     known: Mapping[str, str | None] = NO_PLACES
     but: frozenset[str] = frozenset()
     alike: bool = True
-    sized: bool = False
     only_dated: bool = False
 
 

@@ -29,7 +29,6 @@ _YEAR: Final = late(r"(?<!\d)(?:1[5-9]|2\d)\d\d(?=\D|(?:0[1-9]|1[0-2])(?:[0-3]\d
 _NONSENSE: Final = late(r"(?<![^\W_])(?:[0-9a-f]{6}-no-such-page|9\d{9})(?!\d)")
 _LATE_DAY: Final = late(r"(?:(?<=\D)|(?<=\d{6}))(?:29|30|31)(?!\d)")  # not every year or month has it
 _NUMBER: Final = late(r"-?\d+")
-_LAST_NUMBER: Final = late(r"(?<!\d)\d++(?=\D*+$)")
 _SEPARATOR: Final = late(r"[/\-_.;=,:~+!]")
 _TO_SEPARATOR: Final = late(rf".*{_SEPARATOR.pattern}", re.DOTALL)
 LONGEST_EXTENSION: Final = 5  # characters
@@ -61,14 +60,6 @@ def nonsense_in(url: str) -> str:
     """The name or number in an address that nothing has, if it is one of those that are asked."""
     found = _NONSENSE.search(url)
     return found[0] if found else ""
-
-
-def numbers_at_path(pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
-    """Nonexistent pages of a path with a query, where all values that tell its pages apart are numbers."""
-    seen = differing(pages)
-    if seen and all(_NUMBER.fullmatch(value) for values in seen.values() for value in values):
-        first = min(pages, key=lambda url: (len(url), url))
-        yield [with_values(first, dict.fromkeys(seen, number)) for number in MANY_NUMBERS]
 
 
 def at_place(place: str, pages: Sequence[Url]) -> Iterator[Sequence[Url]]:
@@ -195,19 +186,6 @@ def shapes_of(url: str, other: str) -> Iterator[str]:
     end = url[found.start() :] if found else ""
     if start not in (folder, root) or (end and end != _ending(url[folder:])):
         yield f"{url[:start]}{NAME}{end}"
-
-
-def around_and_beside(url: str) -> Sequence[str]:
-    """What is `around` a page, and its shape with others that differ in the last number of its name, unless
-    that is the whole name.
-    """
-    if "?" in url:
-        return (around(url),)
-    at = urls.folder_end(url)
-    number = _LAST_NUMBER.search(url, at)
-    if number and (number.start() > at or url[number.end() :] != _ending(url[at:])):
-        return url[:at], f"{url[: number.start()]}{NAME}{url[number.end() :]}"
-    return (url[:at],)
 
 
 def in_gap(url: str, shape: str) -> str:

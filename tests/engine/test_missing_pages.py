@@ -7,7 +7,6 @@ import pytest
 
 from crawler.engine.missing_pages import MissingPages
 from crawler.model.reply import Headers, Reply, Response
-from crawler.model.survey import DoubtfulPlace
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.rules.judge import Judge, JudgeRules
@@ -50,49 +49,8 @@ async def test_above_folders_only_one_answer_shows_what_is_missing(
         return html("Sorry", said) if path.startswith("/x/") else None
 
     pages = [Url(f"{HOME}/x/{name}/") for name in ("ab", "cde")]
-    found = await asking(page)._of_place(f"{HOME}{place}", DoubtfulPlace(pages=pages), [START])
+    found = await asking(page)._of_place(f"{HOME}{place}", pages, [START])
     assert (found is not None) is (is_one or not above)
-
-
-SORRY = "There is no such view"
-
-
-@pytest.mark.parametrize("grows", [True, False])
-@pytest.mark.parametrize(
-    ("place", "says", "is_error"),
-    [
-        ("/view/{}", lambda n, _: f"There is no view {n}", True),
-        ("/view/{}", lambda _, turn: f"{SORRY}</p><p>Or {NAMES[turn % 7]}?", True),
-        ("/view/{}", lambda _, turn: f"{SORRY}: incident {turn}", True),
-        ("/view/{}", lambda n, _: f"{SORRY}</p><a href=/{NAMES[int(n) % 7]}>{NAMES[int(n) % 7]}</a>", True),
-        ("/view?of={}", lambda _, turn: f"{SORRY}</p><p>Or {NAMES[turn % 7]}?", True),
-        ("/view/{}", lambda n, _: f"The square is {int(n) ** 2}", False),
-        ("/view/{}", lambda n, _: f"Seen</p><p>{NAMES[int(n) % 7]} from above", False),
-        ("/view?of={}", lambda n, _: f"Ours</p><p>{NAMES[int(n)]}" if len(n) == 1 else "Ours", False),
-    ],
-)
-async def test_true_pages_say_the_same_each_time_that_they_are_read(
-    place: str, says: Callable[[str, int], str], is_error: bool, grows: bool
-) -> None:
-    """A place that does not grow may have a page for any number."""
-    turns = iter(range(1_000))
-    start, end = place.split("{}")
-
-    def page(path: str) -> bytes | None:
-        if path == "/":
-            return html("Shop", "Welcome", [f"/{name}" for name in NAMES])
-        if path[1:] in NAMES:
-            return html(path[1:], f"All our {path[1:]}")
-        number = path.removeprefix(start).removesuffix(end)
-        return (
-            html("Shown", says(number, next(turns))) if path.startswith(start) and number.isdigit() else None
-        )
-
-    pages = [Url(HOME + place.format(n)) for n in range(1, 6)]
-    found = await asking(page)._of_place(
-        f"{HOME}{start.partition('of=')[0]}", DoubtfulPlace(pages=pages, grows=grows), [START]
-    )
-    assert (found is not None) is (is_error if not grows else not place.startswith("/view?"))
 
 
 @pytest.mark.parametrize("queries", [0, 3, 7])

@@ -18,7 +18,7 @@ class OfOneFolder:
     def chunks(self, _sql: str, _given: object) -> Iterator[list[tuple[Any, ...]]]:
         for first in range(0, PAGES, 100):
             numbers = range(first, first + 100)
-            yield [(n, f"{SHOP}{n}.html", f"About {self._name(n)}", None, SHOP, "listed", n) for n in numbers]
+            yield [(n, f"{SHOP}{n}.html", f"About {self._name(n)}", None, SHOP, "listed") for n in numbers]
 
     def _name(self, number: int) -> str:
         return "".join(chr(ord("a") + int(digit)) for digit in str(number))
@@ -28,7 +28,7 @@ def test_a_look_keeps_few_bytes_of_a_page() -> None:
     tracemalloc.start()
     try:
         db: Any = OfOneFolder()
-        assert duplicates.doubtful_places(db, {}, frozenset(), alike=True, sized=True, only_dated=False) == {}
+        assert duplicates.doubtful_places(db, {}, frozenset(), alike=True, only_dated=False) == {}
         highest = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -932,36 +932,6 @@ async def test_pages_whose_addresses_are_alike_grow_as_a_place(bench: Bench, for
 
 
 @pytest.mark.parametrize(
-    ("form", "count", "sizes", "place"),
-    [
-        ("/view/{}", 2, (900, 901), None),
-        ("/view/{}", 3, (900, 1001), "/view/"),
-        ("/view/{}", 20, (900, 1001), "/view/"),
-        ("/view/{}.html", 3, (900, 1001), "/view/"),
-        ("/view-{}/", 3, (900, 1001), "/view-{name}/"),
-        ("/view?of={}", 3, (900, 1001), "/view?"),
-        ("/view/{}", 3, (900, 90_000, 9_000), None),
-    ],
-)
-async def test_pages_of_one_title_and_size_make_a_place_doubtful(
-    bench: Bench, form: str, count: int, sizes: tuple[int, ...], place: str | None
-) -> None:
-    """Whatever led to them."""
-    urls = [Url(SITE + form.format(n)) for n in range(count)]
-    await bench.ready(ROOT)
-    [root] = await bench.leases()
-    await bench.settle(root, Listed(), *(Visit(url, 1, ROOT) for url in urls), facts=Facts(200))
-    for n, lease in enumerate(await bench.leases()):
-        told = Facts(200, title=f"View {n}", content=digest(b"%d" % n), bytes=sizes[n % len(sizes)])
-        await bench.settle(lease, Listed(), facts=told)
-    assert await bench.frontier.read(reads.DoubtfulPlaces()) == {}
-    found = await bench.frontier.read(reads.DoubtfulPlaces(sized=True))
-    assert found.keys() - {f"{SITE}/"} == ({SITE + place} if place else set())
-    for one in found.values():
-        assert (one.is_small, one.grows) == (count < 20, False)
-
-
-@pytest.mark.parametrize(
     ("form", "place"), [("/days/2026-11-{}", "/days/{date}"), ("/shop/{}", None), ("/shop?page={}", None)]
 )
 async def test_calendars_are_found_alone_if_asked_for(bench: Bench, form: str, place: str | None) -> None:
