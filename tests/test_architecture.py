@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4086,
     "frontier": 9444,
     "sitemap": 5027,
-    "engine": 3900,
+    "engine": 3905,
     "workers": 1428,
     "app": 6320,
     "cli": 6021,

@@ -19,8 +19,9 @@ from crawler.engine.robots import Access
 from crawler.engine.scripted_pages import ScriptedSite
 from crawler.engine.start_urls import StartUrls
 from crawler.model.note import RENDERED
+from crawler.model.reasons import Cause
 from crawler.model.rendering import LONGEST_RENDERED, Inputs, Needs, RenderedPage, Rendering
-from crawler.model.reply import Headers, Reply, Response
+from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.visit import Visit
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, origin
@@ -78,7 +79,11 @@ class CrawledSite:
             self.questions_left -= 1
         if not (await self.access.permit(url)).allowed:
             return None
-        return await self.access.fetch(Request(url, wants_body=self.judge.wants_body, inputs=inputs))
+        request = Request(url, wants_body=self.judge.wants_body, inputs=inputs)
+        reply = await self.access.fetch(request)
+        # What a connection lost would be decided on as if the site had refused to answer.
+        is_lost = isinstance(reply, Broken) and reply.transient and reply.cause is not Cause.TIMEOUT
+        return await self.access.fetch(request) if is_lost else reply
 
     async def render(self, url: Url) -> Reply | None:
         """The same, as its scripts make it. It is that of an earlier run if what made it is unchanged."""
