@@ -48,7 +48,7 @@ BUDGETS = {
     "sitemap": 5027,
     "engine": 3905,
     "workers": 1428,
-    "app": 6320,
+    "app": 6337,
     "cli": 6021,
     "testing": 55,
 }

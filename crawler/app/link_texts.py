@@ -19,6 +19,7 @@ from crawler.app.parts import Parts
 from crawler.app.settings_urls import normaliser
 from crawler.engine.page_reader import PageReader
 from crawler.engine.robots import Access
+from crawler.engine.together import together
 from crawler.model import rendering
 from crawler.model.note import EXTERNAL
 from crawler.model.outcome import HTML
@@ -42,7 +43,7 @@ READABLE: Final = HTML | FEED_TYPES
 MOST_CHOSEN: Final = 1_000  # pages, most of which were read in earlier runs
 MOST_TARGETS: Final = 1_000  # of one page
 AT_ONCE: Final = 5  # requests
-BATCH: Final = 100  # pages that are looked up together
+BATCH: Final = 100  # pages that are looked up together, and stored
 LONGEST: Final = 120.0  # seconds in all, or
 LONGEST_EACH: Final = 2.0  # for each page, if these are more
 SILENT: Final = 5  # pages of an origin without an answer, one after the other, after which it is left alone
@@ -119,8 +120,8 @@ class LinkTexts(Struct, frozen=True):
         read, silent = set[int](), Counter[str]()
         longest = max(LONGEST, LONGEST_EACH * len(due))
         with anyio.move_on_after(min(self.seconds, longest)) as limit:
-            for at in range(0, len(due), AT_ONCE):
-                await self._round(due[at : at + AT_ONCE], read, silent)
+            for at in range(0, len(due), BATCH):
+                await self._read(due[at : at + BATCH], read, silent)
         slow = "max-time" if self.seconds < longest else "slow answers"
         left, because = len(due) - len(read), slow if limit.cancelled_caught else "no answer"
         await reports.note_left_out(self.frontier, "pages", left, because)
@@ -129,11 +130,25 @@ class LinkTexts(Struct, frozen=True):
             log.warning("not all pages were read again", extra={"fields": fields})
         return len(read)
 
-    async def _round(self, due: Sequence[_PageToRead], read: set[int], silent: Counter[str]) -> None:
-        """Reads a few pages at once. It ends when all have answered, so that the pages that are asked for
-        follow from the answers, not from their speed.
+    async def _read(self, due: Sequence[_PageToRead], read: set[int], silent: Counter[str]) -> None:
+        """Reads pages, and stores together what they say.
 
         Adds to `read` those that were read. `silent`: pages without an answer since the last one, by origin.
+        """
+        names = await reports.names_of(self.frontier, sorted({to for one in due for to in one.targets}))
+        rows = list[AnchorRow]()
+        try:
+            for at in range(0, len(due), AT_ONCE):
+                rows += await self._round(due[at : at + AT_ONCE], names, read, silent)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.frontier.store_anchors(rows)
+
+    async def _round(
+        self, due: Sequence[_PageToRead], names: Mapping[int, str], read: set[int], silent: Counter[str]
+    ) -> Sequence[AnchorRow]:
+        """Reads a few pages at once. It ends when all have answered, so that the pages that are asked for
+        follow from the answers, not from their speed.
         """
         found = dict[int, Sequence[AnchorRow]]()
 
@@ -143,15 +158,14 @@ class LinkTexts(Struct, frozen=True):
                 found[one.page.id] = self._anchors(one, page, names)
 
         asked = [one for one in due if silent[origin(one.page.url)] < SILENT]
-        names = await reports.names_of(self.frontier, sorted({to for one in asked for to in one.targets}))
         async with anyio.create_task_group() as tasks:
             for one in asked:
                 tasks.start_soon(look, one)
-        await self.frontier.store_anchors([row for rows in found.values() for row in rows])
         read.update(found)
         answered = {origin(one.page.url) for one in asked if one.page.id in read}
         silent.update(origin(one.page.url) for one in asked)
         silent.subtract({site: silent[site] for site in answered})
+        return [row for rows in found.values() for row in rows]
 
     async def _broken(self) -> Mapping[int, _Broken]:
         """The URLs with such a finding."""
@@ -172,8 +186,11 @@ class LinkTexts(Struct, frozen=True):
         pages = await self._chosen(broken)
         for at in range(0, len(pages), BATCH):
             some = pages[at : at + BATCH]
-            found, links = await rows.read(reads.PagesOf(some)), await rows.read(reads.LinksOf(some))
-            known = await rows.read(reads.AnchorsOf(some))
+            found, links, known = await together(
+                rows.read(reads.PagesOf(some)),
+                rows.read(reads.LinksOf(some)),
+                rows.read(reads.AnchorsOf(some)),
+            )
             for page in (found[number] for number in some if number in found and number in links):
                 row = links[page.id]
                 leads = {abs(to) for to in (*row.links, *row.named)}

@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from crawler.app import link_texts
+from crawler.frontier import anchors
 from tests import program
 from tests.cli.conftest import Run
 from tests.postgres import new_state
@@ -293,6 +294,16 @@ def test_pages_that_were_not_read_again_are_reported(site: Site, monkeypatch: py
     assert words in Path("r.md").read_text()
     assert site.crawl(*reports)[0] == 0
     assert json.loads(Path("r.json").read_text())["left_out"] == {}
+
+
+def test_pages_are_looked_up_and_stored_together(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(12):
+        site.home.put(f"/p{number}", page(f"p{number}", f'<a href="/lost-{number}">Lost</a>'))
+    store = Mock(wraps=anchors.store, __name__="store")
+    monkeypatch.setattr(anchors, "store", store)
+    assert site.crawl("--concurrency", "1")[0] == 0
+    assert len(site.links("--from", "/p11")) == 2
+    assert store.call_count == 1
 
 
 @pytest.mark.slow
