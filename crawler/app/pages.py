@@ -50,7 +50,6 @@ class OutcomeStream:
         self._send = send
 
     async def settled(self, group: Sequence[Settlement]) -> None:
-        """See `Sink.settled`."""
         try:
             for settlement in group:
                 await self._send.send(settlement)

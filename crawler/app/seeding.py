@@ -121,7 +121,6 @@ class Lines:
         return dict.fromkeys(urls) if chunk else None
 
     def settlement(self, seed: Seed) -> SeedSettlement:
-        """See `Reading.settlement`."""
         return SeedSettlement(seed, SeedOutcome.READ, entries=self._entries)
 
     def _read(self, number: int, line: bytes) -> Url | None:
@@ -195,7 +194,6 @@ class Entries:
         self._room = MAX_BYTES  # for the resolved URLs: short entries may be relative to a long base
 
     def take(self) -> SeedUrls | None:
-        """See `Reading.take`."""
         if self._room < 0:
             self._fault = f"names more than {MAX_BYTES:,} bytes of URLs"
             return None
@@ -228,7 +226,6 @@ class Entries:
         return str(beside) if beside else url
 
     def settlement(self, seed: Seed) -> SeedSettlement:
-        """See `Reading.settlement`."""
         fault = self._fault or self._found.malformed or ""
         below = tuple(Seed(SeedKind.SITEMAP, name, seed.depth + 1) for name in self._below)
         bad = SeedOutcome.PARTLY if self._entries else SeedOutcome.FAILED

@@ -201,7 +201,6 @@ class CopiedFrontier(SqliteFrontier):
         super().__init__(str(path), **options, read_only=True)
 
     async def close(self) -> None:
-        """See `ports.Frontier.close`."""
         await super().close()
         self._files.close()
 

@@ -264,7 +264,6 @@ class _Unpaced:
         return 0.0
 
     async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
-        """Nothing to throttle."""
         del origin, until, once
         return False
 

@@ -90,7 +90,6 @@ class SettingCommand(click.Command):
         return formatter.getvalue().rstrip("\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the options by section."""
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*HEADINGS.values(), "Other")}
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
@@ -112,7 +111,6 @@ class InOrder(click.Group):
     """A group whose help lists commands in the order of declaration, which is that of the README."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in order."""
         del ctx
         return list(self.commands)
 

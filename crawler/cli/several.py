@@ -49,7 +49,6 @@ def show_each(sites: Sequence[SiteSettings], show: Callable[[Settings], int], *,
 
 
 def _objects(text: str, form: str) -> Iterator[dict[str, Any]]:
-    """The objects that a command has printed."""
     if form == "csv":
         yield from csv.DictReader(io.StringIO(text, newline=""))
     else:

@@ -54,7 +54,6 @@ class BodyPlace(Struct, eq=False):
             self._memory.give_back(self.size)
 
     async def reserve(self, size: int) -> None:
-        """See `ports.Room.reserve`."""
         if not self.size:
             began = anyio.current_time()
             self.size = await self._memory.take(size)

@@ -142,7 +142,6 @@ class Pool:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no lease is in flight."""
         return not self._leases
 
     def room(self, visits: int | None) -> int:
@@ -174,7 +173,6 @@ class Pool:
             self._leases.pop(item.lease.id, None)
 
     def clear(self) -> None:
-        """Forgets all leases."""
         self._leases.clear()
 
     async def gather(self, wait: float) -> list[Returned]:

@@ -128,7 +128,6 @@ class SkipCrashing:
         self._given_up = {url for url, count in deaths.items() if count >= DEATHS}
 
     async def visit(self, lease: Lease) -> VisitResult | Unvisited:
-        """See `ports.Visitor.visit`."""
         if lease.visit.url in self._given_up or lease.deaths >= DEATHS:
             return VisitResult(
                 Verdict(Failed(Cause.CRASHED, f"the process died {DEATHS} times while parsing it"))

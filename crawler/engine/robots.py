@@ -125,7 +125,6 @@ class OriginRules(Struct, frozen=True):
     file: int = 0  # hash of the `RobotsFile`
 
     def permit(self, url: Url) -> Permit:
-        """Whether `url`, of this origin, may be fetched."""
         if self.rules is None:
             return Permit(allowed=False, why=Why.ROBOTS_DOWN, line=self.detail)
         decision = self.rules.permit(urls.target(url))
@@ -177,7 +176,6 @@ class Robots:
         return await ask_robots(origin, self._fetcher, self._now, self._slot)
 
     def knows(self, origin: str) -> bool:
-        """Whether the rules of `origin` are known."""
         return origin in self._known
 
     async def learn(self, origin: str, file: RobotsFile) -> None:

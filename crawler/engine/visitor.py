@@ -52,7 +52,6 @@ class LocalVisitor(Struct, eq=False):
     _long_pages: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(1))
 
     async def visit(self, lease: Lease) -> VisitResult:
-        """See `ports.Visitor.visit`."""
         with self.bodies.visit() as room:
             return await self._visit(lease, room)
 

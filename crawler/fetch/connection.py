@@ -311,7 +311,6 @@ class IncomingResponse(httpx.AsyncByteStream):
             self._pieces.append(piece)
 
     def on_message_complete(self) -> None:
-        """The end of the response, or of an informational one."""
         if self._is_informational:
             self._is_informational, self.reason = False, b""
             self.fields.clear()

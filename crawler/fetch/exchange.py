@@ -123,7 +123,6 @@ class HttpFetcher:
             return None
 
     async def fetch(self, request: Request) -> Reply:
-        """See `ports.Fetcher.fetch`."""
         seconds = self._chosen.total_timeout if request.seconds is None else request.seconds
         with anyio.CancelScope() as scope:
             timeouts = _Timeouts(scope, seconds, self._chosen.timeout)
@@ -199,7 +198,6 @@ class _HttpxResponse:
         return b""
 
     async def aclose(self) -> None:
-        """Close the response."""
         await self._response.aclose()
 
 

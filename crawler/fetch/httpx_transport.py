@@ -184,7 +184,6 @@ class Foreign(httpx.AsyncBaseTransport):
         return _counted(await self._transport.handle_async_request(request), request)
 
     async def aclose(self) -> None:
-        """Close every connection."""
         await self._transport.aclose()
 
 
@@ -241,7 +240,6 @@ class ByAlpn(httpx.AsyncBaseTransport):
         return await self._http1.handle_async_request(request)
 
     async def aclose(self) -> None:
-        """Close every connection."""
         await self._http2.aclose()
         await self._http1.aclose()
 

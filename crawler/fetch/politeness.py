@@ -60,11 +60,9 @@ class Politeness:
         self._slow: dict[str, float] = {}
 
     def slow(self, origin: str, until: float) -> None:
-        """See `ports.Turns.slow`."""
         self._slow[origin] = max(until, self._until(origin))
 
     def is_stale(self, origin: str, at: float) -> bool:
-        """See `ports.Turns.is_stale`."""
         return at < self._until(origin)
 
     def _until(self, origin: str) -> float:
@@ -121,11 +119,9 @@ class Pacing:
         self._pacer, self._turns = pacer, turns
 
     async def slot(self, origin: str) -> float:
-        """See `ports.Pacer.slot`."""
         return await self._pacer.slot(origin)
 
     async def slow(self, origin: str, until: float, *, once: bool = False) -> bool:
-        """See `ports.Pacer.slow`."""
         does = await self._pacer.slow(origin, until, once=once)
         if does:
             self._turns.slow(origin, until)

@@ -151,7 +151,6 @@ class ConnectionPool:
             oldest.close()
 
     def close(self) -> None:
-        """Close the idle connections."""
         for wire in self._order:
             wire.close()
         self._order.clear()

@@ -61,7 +61,6 @@ class ByOrigin(httpx.AsyncBaseTransport):
         return await self._transports[chosen].handle_async_request(request)
 
     async def aclose(self) -> None:
-        """Close every connection."""
         for transport in self._transports.values():
             await transport.aclose()
 

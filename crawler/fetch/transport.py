@@ -79,7 +79,6 @@ class PoolTransport(httpx.AsyncBaseTransport):
         return await self._pool.ask(destination, head, limit, progress)
 
     async def aclose(self) -> None:
-        """Close the idle connections."""
         self._pool.close()
 
 
@@ -140,7 +139,6 @@ class ExactUrl(httpx.URL):
 
     @property
     def raw_path(self) -> bytes:
-        """Path and query."""
         return urls.target(self._ours).encode("ascii")
 
 
@@ -178,7 +176,6 @@ class RequestBuilder:
         return request
 
     def fields(self, url: Url, conditions: Mapping[str, str]) -> Sequence[RawField]:
-        """The header fields of a request."""
         shared = self._of_origin(urls.origin(url))[1]
         if cookie := self._identity.cookie(url):
             conditions = {"cookie": cookie, **conditions}

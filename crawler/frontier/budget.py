@@ -108,7 +108,6 @@ class Budget:
         db.on_forget(self.forget)
 
     def forget(self) -> None:
-        """Clear the cache."""
         self._found = None
 
     def left(self, wanted: int) -> int:

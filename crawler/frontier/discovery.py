@@ -237,7 +237,6 @@ class Discovery:
         return Added(new, stored, {**before, **numbers})
 
     def requeue(self, visits: Iterable[Visit]) -> int:
-        """See `ports.Queue.requeue`."""
         rows = [self._row(visit, {}) for visit in visits if visit.filtered is None]
         self._change(ADMIT, rows)
         return sum(row.state == QUEUED for row in rows)

@@ -65,7 +65,6 @@ class Distances:
         self._db = db
 
     def shorten(self, deepest: int) -> int:
-        """See `ports.Queue.shorten`."""
         given = {"run": self._db.run, "deepest": deepest}
         if not self._db.one(ANY, given)[0]:
             return 0

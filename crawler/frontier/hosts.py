@@ -118,7 +118,6 @@ class HostTable:
         self._db.do(FORGET_ROBOTS, {"asked_as": digest})
 
     def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
-        """See `ports.Hosts.store_robots`."""
         self._free.pop(origin, None)
         self.id(origin)
         learned = {"robots": file.status, "body": file.text, "detail": file.detail, "read_at": file.fetched}
@@ -127,7 +126,6 @@ class HostTable:
         self._db.do(STORE_ROBOTS, learned | paced)
 
     def pace(self, origin: str, delay: float) -> None:
-        """See `ports.Hosts.pace`."""
         self._free.pop(origin, None)
         self._db.do(PACE, {"origin": origin, "delay": float(delay)})
 
@@ -136,7 +134,6 @@ class HostTable:
         self._db.do(SLOW_DOWN, {"delay": self._delay})
 
     def robots(self, origin: str, *, stale: bool) -> RobotsFile | None:
-        """See `ports.Hosts.robots`."""
         query = {
             "origin": origin,
             "since": self._db.now() - pace.ROBOTS_DAY,
@@ -165,7 +162,6 @@ class HostTable:
         return now if seen is not None and 0 <= now - seen < FREE else None
 
     def slow(self, origin: str, until: float, *, once: bool) -> bool:
-        """See `ports.Pacer.slow`."""
         self._free.pop(origin, None)
         now = self._db.now()
         given = {

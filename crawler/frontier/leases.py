@@ -363,7 +363,6 @@ class Leases:
         return max(0.0, min(moments) - now) if moments else None
 
     def release(self, leases: Sequence[Lease]) -> None:
-        """See `ports.Queue.release`."""
         pairs = [(lease.id, lease.token) for lease in leases]
         self._return_budget(len(self._db.ask_rows(RETURN, ("id", "token"), pairs)()))
         unknown_origins = sorted({origin(lease.visit.url) for lease in leases if lease.robots_first})
@@ -380,16 +379,13 @@ class Leases:
             self._db.do(REGAIN, {"run": self._db.run, "pages": pages})
 
     def suspect(self, lease: Lease) -> None:
-        """See `ports.Queue.suspect`."""
         self._db.do(SUSPECT, {"id": lease.id, "token": lease.token})
 
     def reopen(self, pages: Sequence[Url]) -> None:
-        """See `ports.Queue.reopen`."""
         failed = self._db.all(FAILED, {"run": self._db.run, "keys": self._db.dialect.keys(pages)})
         move(self._db, failed, reopened=1)
 
     def read_again(self, pages: Sequence[Url], once: bool) -> int:
-        """See `ports.Queue.read_again`."""
         given = {"run": self._db.run, "keys": self._db.dialect.keys(pages), "once": once}
         rows = self._db.all(LISTED_BEFORE, given)
         move(self._db, rows)

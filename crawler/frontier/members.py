@@ -146,7 +146,6 @@ class Members:
         return lambda: int(found()[0][0])
 
     def take_leadership(self) -> bool:
-        """See `ports.Runs.take_leadership`."""
         me, alive, taken = self._db.member, self.ask_alive(), self._ask_to_lead()
         alive()
         return bool((taken if self._db.member == me else self._ask_to_lead())())

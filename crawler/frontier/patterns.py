@@ -87,7 +87,6 @@ class PatternTable:
         db.on_forget(self.forget)
 
     def forget(self) -> None:
-        """Clear the caches."""
         self._places.clear()
         self._longest.clear()
         self._round = self._level = None
@@ -143,7 +142,6 @@ class PatternTable:
         self._level = level
 
     def next_round(self) -> None:
-        """Start another round."""
         self._db.do("UPDATE run SET round = round + 1 WHERE number = :run", {"run": self._db.run})
         self._round = None
 

@@ -69,7 +69,6 @@ class ValueTable:
         return DoubtfulPattern(trap, [PatternPage(Url(url), content) for url, content in pages])
 
     def answer(self, found: Mapping[int, ImpossibleValues]) -> None:
-        """See `ports.Queue.answer`."""
         rows = [(trap, *told) for trap, told in found.items()]
         self._db.do_rows(ANSWER, ("id", "missing", "asked", "bounded"), rows)
 

@@ -258,11 +258,9 @@ class RunTable:
         dates.forget_future(self._db)
 
     def conclude(self, *, refused: bool) -> None:
-        """See `ports.Runs.conclude`."""
         self._end("refused" if refused else "concluded")
 
     def finish(self) -> None:
-        """See `ports.Runs.finish`."""
         self._end("complete")
 
     def _end(self, status: str) -> None:
@@ -292,11 +290,9 @@ class RunTable:
         self._db.do(END, known | {"run": self._db.run})
 
     def remember(self, note: Note[T], value: T) -> None:
-        """See `ports.Runs.remember`."""
         self._db.do(REMEMBER, {"run": self._db.run, "key": note.key, "value": note.write(value)})
 
     def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
-        """See `ports.Runs.amend`."""
         row = {"run": self._db.run, "key": note.key}
         self._db.do(ADD_NOTE, row | {"value": note.write(note.absent)})
         value = change(note.read(self._db.one(RECALL["this"] + " @lock", row)[0]))
@@ -304,7 +300,6 @@ class RunTable:
         return value
 
     def recall(self, note: Note[T], of: RunWithNote = "this") -> T:
-        """See `ports.Runs.recall`."""
         row = self._db.one_or_none(RECALL[of], {"run": self._db.run, "key": note.key})
         return note.read(row[0]) if row else note.absent
 

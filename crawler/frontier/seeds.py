@@ -126,7 +126,6 @@ class SeedTable:
         self._db, self._keep_failing = db, float(keep_failing)
 
     def add_seeds(self, seeds: Sequence[Seed], room: int, parent: int | None = None) -> int:
-        """See `ports.Queue.add_seeds`."""
         if not seeds:
             return 0
         first, given = seeds[0], self._given(seeds)
@@ -135,12 +134,10 @@ class SeedTable:
         return self._db.count(_LEFT_OUT, given)
 
     def next_seed(self) -> Seed | None:
-        """See `ports.Queue.next_seed`."""
         row = self._db.one_or_none(_NEXT, {"run": self._db.run})
         return _seed(*row) if row else None
 
     def settle_seed(self, read: SeedSettlement, room: int) -> int:
-        """See `ports.Queue.settle_seed`."""
         number = self.id(read.seed)
         passed = self.add_seeds([*read.below, *self._below(number, read)], room, number)
         self._db.do(

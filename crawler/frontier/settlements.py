@@ -91,7 +91,6 @@ class Settlements:
         self._patterns, self._leases, self._keep_failing = patterns, leases, float(keep_failing)
 
     def settle(self, settlements: Sequence[Settlement]) -> Settled:
-        """See `ports.Queue.settle`."""
         same = self._db.check()
         self._db.by_index()
         refresh = self._patterns.ask_changes()
@@ -116,7 +115,6 @@ class Settlements:
         return Settled(new, settled_numbers(settlements, held, numbers))
 
     def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
-        """See `ports.Record.links`."""
         found: dict[int, list[Link]] = {lease.id: [] for lease in leases}
         given = {"ids": self._db.dialect.all_of(found), "since": self._db.since, "run": self._db.run}
         rows = sorted(self._db.ask(LINKS, given, packed=True)(), key=lambda row: (row[0], row[3]))

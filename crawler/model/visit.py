@@ -104,5 +104,4 @@ class Links(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many there are."""
         return len(self.followed) + len(self.avoided)

@@ -85,7 +85,6 @@ class ParsedPage(NamedTuple):
 
     @property
     def scripted(self) -> bool:
-        """Whether it runs scripts."""
         return self.scripts is not None
 
 

@@ -250,7 +250,6 @@ class FindingCounts:
         self._counts, self._new, self._links = Counter[Code](), Counter[Code](), Counter[Code]()
 
     def add(self, findings: Iterable[PageFinding]) -> None:
-        """Count the findings of a page."""
         for found in findings:
             self._counts[found.code] += 1
             self._new[found.code] += found.new

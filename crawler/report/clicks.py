@@ -43,7 +43,6 @@ class Clicks:
         return ()
 
     def add(self, rows: Mapping[int, LinksRow]) -> None:
-        """The links of pages that were taken."""
         for row in rows.values():
             if row.redirect:
                 self._reach(row.redirect, self._clicks, self._here)

@@ -45,7 +45,6 @@ class Groups:
         self._hashes[value >> _SHIFT].append(value)
 
     def close(self) -> None:
-        """End adding."""
         for part in self._hashes:
             for value, same in groupby(sorted(part)):
                 size = sum(1 for _ in same)
@@ -57,7 +56,6 @@ class Groups:
 
     @property
     def pages(self) -> int:
-        """Number of pages that share their value with another."""
         return sum(self._sizes)
 
     def group(self, value: int) -> tuple[int, int] | None:
@@ -98,7 +96,6 @@ class Texts:
         self._titles.append(value_of(site, title))
 
     def close(self) -> None:
-        """End adding."""
         _fill(self._same_bytes, self._digests)
         self._read = array("Q", [0]) * len(self._same_bytes)
         for digest, text in zip(self._digests, self._contents, strict=True):

@@ -32,7 +32,6 @@ class LinkCounts:
         self._into, self._out = numbers(1024), numbers(1024)
 
     def add(self, row: EdgeRow) -> None:
-        """Add the links of one page."""
         targets = {to for to in row.links if to > 0} - {row.id}
         highest = max(targets, default=0)
         for counts in (self._into, self._out):
@@ -76,7 +75,6 @@ class InboundLinks:
         self._worst: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
 
     def add(self, row: EdgeRow) -> None:
-        """Add the links, redirect and canonical of one URL."""
         if row.links:
             self.pages += 1
         counted = self._counted(row.links)

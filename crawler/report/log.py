@@ -60,7 +60,6 @@ class LineHandler(logging.Handler):
         self._stream = None if stream is sys.stderr else stream
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes the record. Errors do not stop the program."""
         try:
             stream = self._stream or sys.stderr
             stream.write(self.format(record) + "\n")

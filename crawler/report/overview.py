@@ -122,7 +122,6 @@ class Overview(Struct, eq=False):
     _large: _Largest = field(default_factory=_Largest)
 
     def add_page(self, page: PageRow) -> None:
-        """Count a page."""
         if page.run != self.run:
             return
         # Of links with nofollow, nobody asked whether another host belongs to the site.
@@ -176,5 +175,4 @@ class Overview(Struct, eq=False):
         return self._large.result()
 
     def lastmod(self) -> Mapping[str, Mapping[str, int]]:
-        """The dates of listed pages, by source and by month."""
         return {"sources": dict(self.sources.most_common()), "months": dict(sorted(self.months.items()))}

@@ -77,16 +77,13 @@ class Stats:
         self._samples = deque([Sample(self._clock(), done, known)])
 
     def found(self, new: int) -> None:
-        """Counts newly discovered URLs to visit."""
         self.known += new
 
     def request_started(self) -> None:
-        """Counts the start of an exchange."""
         self.exchanges += 1
         self.in_hand += 1
 
     def request_ended(self) -> None:
-        """Counts the end of an exchange."""
         self.in_hand -= 1
 
     def pace(self, delay: float) -> None:
@@ -94,7 +91,6 @@ class Stats:
         self.delay = delay
 
     def waits(self, waits: Sequence[Wait]) -> bool:
-        """See `engine.course.Counters.waits`."""
         is_new = waits[:1] != self.waiting[:1]
         self.waiting = waits
         return bool(waits) and is_new
@@ -104,7 +100,6 @@ class Stats:
         self._backing_off_until = max(self._backing_off_until, self._clock() + max(seconds, BACKING_OFF))
 
     async def settled(self, group: Sequence[Settlement]) -> None:
-        """See `ports.Sink.settled`."""
         for settlement in group:
             self._count(settlement)
         self._sample()
@@ -129,7 +124,6 @@ class Stats:
 
     @property
     def queued(self) -> int:
-        """Known URLs that are neither done nor in flight."""
         return max(0, self.known - self.done - self.in_flight)
 
     @property

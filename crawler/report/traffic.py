@@ -44,7 +44,6 @@ class Traffic:
         self.within[bisect_left(BOUNDS, seconds)] += 1
 
     def retried(self) -> None:
-        """Count a repeated request."""
         self.retries += 1
 
     def take(self) -> list[Any]:

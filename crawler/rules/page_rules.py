@@ -30,12 +30,10 @@ class PageRules:
         return next((rule for pattern, rule in self._rules if pattern.search(target)), None)
 
     def lists(self, url: Url) -> bool:
-        """Whether the page may be listed."""
         rule = self.of(url)
         return rule is None or rule.list
 
     def follows(self, url: Url) -> bool:
-        """Whether the links of the page are followed."""
         rule = self.of(url)
         return rule is None or rule.follow
 

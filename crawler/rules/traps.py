@@ -165,7 +165,6 @@ class Traps:
         return replace(pattern, named=named)
 
     def report(self, kind: str, pattern: str, example: str) -> None:
-        """Records a trap for the report."""
         if pattern not in self._reported and len(self._reported) < MAX_REPORTED:
             self._reported.add(pattern)
             self._unreported.append(Trap(kind, pattern, example))

@@ -66,7 +66,6 @@ class Comparison:
             self._db.execute("COMMIT")
 
     def count(self, side: str) -> int:
-        """The number of distinct URLs of a side."""
         return int(self._db.execute(f"SELECT count(*) FROM {side}").fetchone()[0])  # noqa: S608
 
     def changes(self, read_date: Callable[[str], str | None]) -> Iterator[EntryChange]:

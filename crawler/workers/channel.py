@@ -103,7 +103,6 @@ class Channel:
         return []
 
     def close(self) -> None:
-        """Closes the socket. May be called again."""
         if self._end.fileno() < 0:
             return
         self._readiness.close()

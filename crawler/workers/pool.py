@@ -112,7 +112,6 @@ class WorkerPool:
                     await worker.child.exit(WORKER_EXIT_TIMEOUT)
 
     async def visit(self, lease: Lease) -> VisitResult | Unvisited:
-        """See `ports.Visitor.visit`."""
         result = await self._ask(least_busy(self._workers), lease)
         for _ in range(MOST_WORKER_DEATHS - 1):
             if result is not None:

@@ -74,11 +74,9 @@ class Feature(ABC):
         raise NotImplementedError
 
     def summary(self, counts: Counts) -> str:
-        """These counts in words."""
         raise NotImplementedError
 
     def rows(self, frontier: Frontier) -> AsyncIterator[tuple[str, ...]]:
-        """The rows of `list NAME`."""
         raise NotImplementedError
 
 

@@ -19,8 +19,6 @@ from crawler.settings.sections import Settings
 
 
 class _FileReader(PageFeature):
-    """Reads the files of one kind."""
-
     extract = frozenset({Extract.FILES})
 
     def __init__(self, name: str, normalise: Normaliser) -> None:

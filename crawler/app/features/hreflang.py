@@ -164,8 +164,6 @@ async def clusters(
 
 
 class _VersionReader(PageFeature):
-    """Reads the language versions that elements and Link fields name."""
-
     name = NAME
     extract = frozenset({Extract.VERSIONS})
 

@@ -75,7 +75,6 @@ class Recorder:
         self._is_whole = True
 
     async def get(self, url: Url, headers: Mapping[str, str], *, keep: bool) -> Reply:
-        """See `Resources.get`."""
         reply = await self._resources.get(url, headers, self._waiting, keep=keep)
         self._add(url, headers, reply)
         return reply

@@ -171,7 +171,6 @@ class PostgresFrontier(DatabaseFrontier):
         return self._members.others(self._db.newest()) > 0
 
     async def close(self) -> None:
-        """See `ports.Frontier.close`."""
         with anyio.CancelScope(shield=True):
             await self._session.thread(self._close)
 

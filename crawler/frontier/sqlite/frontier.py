@@ -96,7 +96,6 @@ class SqliteFrontier(DatabaseFrontier):
         return silent is not None and silent < SqliteDatabase.life
 
     async def close(self) -> None:
-        """See `ports.Frontier.close`."""
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._close, limiter=self._turn)
 

@@ -58,7 +58,6 @@ class EarlierPublications(Struct, frozen=True):
 
     @property
     def largest(self) -> int:
-        """URLs of the largest publication."""
         return max(self.urls or 0, *self.recent, 0)
 
 

@@ -117,7 +117,6 @@ class PublicationRecord(Struct, frozen=True):
 
 
 def _facts_of(part: Part, etag: str | None) -> dict[str, Any]:
-    """The description of a file."""
     facts: dict[str, Any] = {"name": part.name, "sha256": part.sha256, "bytes": part.size, "urls": part.urls}
     return facts | ({"from": part.shard.first} if part.shard else {}) | ({"etag": etag} if etag else {})
 

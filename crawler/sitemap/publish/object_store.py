@@ -261,7 +261,6 @@ class Store:
         return False
 
     def delete(self, name: str) -> None:
-        """Deletes an object, if there is one."""
         import obstore  # noqa: PLC0415 - as above
 
         async def remove() -> None:

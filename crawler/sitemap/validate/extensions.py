@@ -139,7 +139,6 @@ class ExtensionCheck:
                 self._image(entry, local, text, line)
 
     def _image(self, entry: SitemapEntry, local: str, text: str, line: int) -> None:
-        """Checks a field of an image."""
         if local in values.RETIRED and local not in self._retired:
             self._retired.add(local)
             self._report.add(FaultCode.IMAGE_RETIRED, line, f"image:{local}")

@@ -46,7 +46,6 @@ class Leaf(Struct, eq=False):
     size: int = 0
 
     def add(self, lines: Sequence[bytes]) -> None:
-        """Appends lines, in order."""
         self.lines += lines
         self.size += sum(map(len, lines))
 
@@ -58,7 +57,6 @@ class FileLimits(Struct, frozen=True):
     size: int
 
     def hold(self, lines: int, size: int) -> bool:
-        """Whether a file may have that many lines and bytes."""
         return lines <= self.lines and size <= self.size
 
 
