@@ -35,21 +35,21 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4423,
-    "model": 2089,
+    "parse": 4422,
+    "model": 2088,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
-    "ports": 1087,
-    "rules": 5235,
-    "report": 4256,
-    "fetch": 4086,
-    "frontier": 9444,
-    "sitemap": 5027,
-    "engine": 3905,
-    "workers": 1428,
-    "app": 6337,
-    "cli": 6021,
+    "ports": 1070,
+    "rules": 5224,
+    "report": 4239,
+    "fetch": 4069,
+    "frontier": 9422,
+    "sitemap": 5020,
+    "engine": 3898,
+    "workers": 1426,
+    "app": 6325,
+    "cli": 6013,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

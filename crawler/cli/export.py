@@ -8,7 +8,7 @@ from typing import Final
 from crawler.app.features import writing
 from crawler.app.own_folder import with_own_folder
 from crawler.app.publication import doubts_of, in_published_order, published_as, result_of, with_examples
-from crawler.cli.needs import check_needs
+from crawler.cli.read_settings import check_needs
 from crawler.cli.run_facts import state_facts
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.cli.summary import print_summary, with_defaults

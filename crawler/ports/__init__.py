@@ -6,12 +6,9 @@
 """
 
 from crawler.ports.fetching import Fetcher, Permits, Politeness, Request, Room, Turn
-from crawler.ports.frontier import Frontier, History
-from crawler.ports.hosts import Hosts
-from crawler.ports.ledger import Ledger
+from crawler.ports.frontier import Frontier, History, Hosts, Ledger, Record, SiteRule
 from crawler.ports.queue import Batch, Pacer, Queue, Round
 from crawler.ports.reads import Reads
-from crawler.ports.record import Record, SiteRule
 from crawler.ports.runs import Runs
 from crawler.ports.visiting import Reader, Sink, Visitor
 

@@ -1,4 +1,4 @@
-"""The first role of the frontier: the open work."""
+"""A role of the frontier: the open work."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

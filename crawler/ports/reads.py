@@ -1,4 +1,4 @@
-"""The fifth role of the frontier: everything that can be read from the state.
+"""A role of the frontier: everything that can be read from the state.
 
 A `Query` has one answer, read in one transaction; a `RowKind` may have a row for each URL. They are values,
 and two verbs take them all: `Reads.read` and `Reads.stream`. Reading changes nothing and takes no lock. "This

@@ -1,4 +1,4 @@
-"""The third role of the frontier: start and end of a run, and the members that work on it.
+"""A role of the frontier: start and end of a run, and the members that work on it.
 
 A member is one process. One member leads: it walks from the start URLs, applies the rules over all pages and
 publishes; all of them visit. A verb that only the leader may call raises `LeadershipLost` if another member

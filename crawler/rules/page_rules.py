@@ -1,10 +1,10 @@
-"""Which `[[rule]]` of the settings applies to a URL: of those that match its path and query, the first. Pure.
+"""Which `[[rule]]` and which `[[section]]` of the settings a URL belongs to: the first that matches. Pure.
 
 What a rule says about listing and links is applied by `candidates` when a page is settled; changefreq and
 priority are added to the entries when they are published.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -12,6 +12,7 @@ from crawler.model.facts import Entry, Extras
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.settings.page_rules import PageRule
+from crawler.settings.sitemap_sections import SitemapSection
 from crawler.settings.values import compile_pattern
 
 
@@ -46,3 +47,24 @@ class PageRules:
         if rule is None or (rule.changefreq is None and rule.priority is None):
             return entry
         return replace(entry, extras=Extras(rule.changefreq, rule.priority))
+
+
+class SitemapSections:
+    """The sections in their order."""
+
+    def __init__(self, sections: Sequence[SitemapSection] = ()) -> None:
+        self._sections = [(compile_pattern(section.match), section.name) for section in sections]
+
+    def of(self, url: Url) -> str:
+        """The name of the section that a URL is in; "" for none."""
+        target = urls.target(url)
+        return next((name for pattern, name in self._sections if pattern.search(target)), "")
+
+    def grouped(self, entries: Sequence[Entry]) -> Mapping[str, Sequence[Entry]]:
+        """The entries by their section, in their order."""
+        if not self._sections:
+            return {"": entries}
+        groups: dict[str, list[Entry]] = {}
+        for entry in entries:
+            groups.setdefault(self.of(entry.url), []).append(entry)
+        return groups

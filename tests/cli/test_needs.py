@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from crawler.cli.commands import cli
-from crawler.cli.needs import NEEDS, Need, check_needs
+from crawler.cli.read_settings import NEEDS, Need, check_needs
 from crawler.errors import ConfigError
 from crawler.settings.load import resolve
 from crawler.settings.sections import keys

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from crawler.app.compose import check_extras
 from crawler.errors import ConfigError
-from crawler.fetch.render import chromium, driver_environment, policy, snapshot
+from crawler.fetch.render import chromium, policy, snapshot
 from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.inputs import Recorder
 from crawler.fetch.render.policy import RequestAnswer, answer
@@ -359,11 +359,11 @@ def test_an_address_that_scripts_replace_has_moved(url: str, shown: str, to: str
 @pytest.mark.parametrize(
     ("options", "node", "during"),
     [
-        (None, None, driver_environment.LITTLE_GARBAGE),
-        ("--max-old-space-size=99", None, f"{driver_environment.LITTLE_GARBAGE} --max-old-space-size=99"),
+        (None, None, chromium.LITTLE_GARBAGE),
+        ("--max-old-space-size=99", None, f"{chromium.LITTLE_GARBAGE} --max-old-space-size=99"),
         ("--title=x", "missing", "--title=x"),
         ("--title=x", "refuses", "--title=x"),
-        ("--title=x", "takes", f"{driver_environment.LITTLE_GARBAGE} --title=x"),
+        ("--title=x", "takes", f"{chromium.LITTLE_GARBAGE} --title=x"),
     ],
 )
 def test_the_driver_keeps_little_garbage(
@@ -377,7 +377,7 @@ def test_the_driver_keeps_little_garbage(
         monkeypatch.delenv(name, raising=False)
         if value is not None:
             monkeypatch.setenv(name, value)
-    with driver_environment.environment_of_driver(tmp_path):
+    with chromium.environment_of_driver(tmp_path):
         assert os.environ["NODE_OPTIONS"] == during
     assert os.environ.get("NODE_OPTIONS") == options
 

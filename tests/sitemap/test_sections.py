@@ -12,7 +12,7 @@ from crawler.cli.demo.site import Site
 from crawler.errors import PublishRefused
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
-from crawler.rules.sitemap_sections import SitemapSections
+from crawler.rules.page_rules import SitemapSections
 from crawler.settings.load import resolve
 from crawler.settings.sections import Guard, Output, Settings, Split
 from crawler.settings.sitemap_sections import SitemapSection

@@ -21,7 +21,7 @@ from crawler import scratch
 from crawler.errors import ConfigError, ungrouped
 from crawler.fetch.render import chromium, inputs, snapshot
 from crawler.fetch.render.browser import Browser
-from crawler.fetch.render.driver_environment import environment_of_driver
+from crawler.fetch.render.chromium import environment_of_driver
 from crawler.fetch.render.inputs import Inspector, Recorder, browser_digest
 from crawler.fetch.render.resources import LONGEST_LOOK, Deadline, Permission, Resources
 from crawler.fetch.render.snapshot import Snapshot

@@ -13,8 +13,7 @@ from crawler.errors import FrontierError
 from crawler.frontier import queries
 from crawler.frontier.members import Members
 from crawler.frontier.postgres.address import Address
-from crawler.frontier.postgres.clock import ServerClock
-from crawler.frontier.postgres.connection import begin, connect, prepare
+from crawler.frontier.postgres.connection import ServerClock, begin, connect, prepare
 from crawler.frontier.postgres.database import PostgresDatabase
 from crawler.frontier.postgres.errors import failure
 from crawler.frontier.waits import outlook, waits

@@ -21,8 +21,16 @@ from crawler.errors import FrontierError, LeadershipLost, StateAway
 from crawler.frontier.database import CHUNK
 from crawler.frontier.members import FENCE
 from crawler.frontier.postgres.address import Address
-from crawler.frontier.postgres.clock import ServerClock
-from crawler.frontier.postgres.connection import begin, connect, enter, pipelined, prepare, reach, timeline
+from crawler.frontier.postgres.connection import (
+    ServerClock,
+    begin,
+    connect,
+    enter,
+    pipelined,
+    prepare,
+    reach,
+    timeline,
+)
 from crawler.frontier.postgres.database import PostgresDatabase, statement
 from crawler.frontier.postgres.errors import FailedOver, failure, is_lost, is_passing
 from crawler.frontier.queries import Stream

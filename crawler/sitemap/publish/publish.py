@@ -25,7 +25,7 @@ from crawler import scratch
 from crawler.errors import ConfigError, OutputError, PublishRefused
 from crawler.model.facts import Entry, Extras
 from crawler.parse.url import Url, origin
-from crawler.rules.sitemap_sections import SitemapSections
+from crawler.rules.page_rules import SitemapSections
 from crawler.settings.object_url import ObjectUrl, is_object_url, parsed
 from crawler.settings.sections import DEFAULTS, HTML, Guard, Output, Settings
 from crawler.settings.sitemap_sections import SitemapSection
