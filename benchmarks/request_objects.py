@@ -23,10 +23,11 @@ import synthetic
 from crawler.app.event_loop import run
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ignore_progress
-from crawler.fetch.pool import ConnectionPool, Destination
+from crawler.fetch.httpx_types import PoolTransport, built
+from crawler.fetch.pool import ConnectionPool, Destination, NoConnection
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Proxies, Trust
-from crawler.fetch.transport import PoolTransport, RequestBuilder
+from crawler.fetch.transport import OwnTransport, RequestBuilder
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.settings.sections import Http
@@ -48,12 +49,16 @@ FIELDS = [
 def objects(builder: RequestBuilder, count: int) -> dict[str, float]:
     """Microseconds of CPU for each, on URLs of the made-up site."""
     links = [Url("https://www.example.com" + synthetic.path(number)) for number in range(count)]
-    request = builder.build(links[0], {}, LIMIT, ignore_progress)
+    request = built(links[0], builder.fields(links[0], {}), LIMIT, ignore_progress, "GET", b"")
     response = httpx.Response(200, headers=FIELDS, stream=httpx.ByteStream(b""), request=request)
     return {
         "httpx.URL": per_call(lambda: [httpx.URL(url) and None for url in links], count),
         "httpx.Request, URL and headers included": per_call(
-            lambda: [builder.build(url, {}, LIMIT, ignore_progress) and None for url in links], count
+            lambda: [
+                built(url, builder.fields(url, {}), LIMIT, ignore_progress, "GET", b"") and None
+                for url in links
+            ],
+            count,
         ),
         "httpx.Response": per_call(
             lambda: [
@@ -95,10 +100,11 @@ def as_bytes(pool: ConnectionPool, identity: RequestIdentity) -> Callable[[Url],
 
 def through_httpx(pool: ConnectionPool, builder: RequestBuilder) -> Callable[[Url], Awaitable[int]]:
     """The same exchange as `HttpFetcher` makes it."""
-    transport = PoolTransport(pool, Proxies(Http()).destination)
+    transport = PoolTransport(OwnTransport(pool, Proxies(Http()).destination))
 
     async def ask(url: Url) -> int:
-        response = await transport.handle_async_request(builder.build(url, {}, LIMIT, ignore_progress))
+        request = built(url, builder.fields(url, {}), LIMIT, ignore_progress, "GET", b"")
+        response = await transport.handle_async_request(request)
         size = len([(n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw])
         async for piece in response.stream:  # type: ignore[union-attr]  # ours is asynchronous
             size += len(piece)
@@ -133,7 +139,7 @@ async def until_ready(ask: Callable[[Url], Awaitable[int]], url: Url) -> None:
     for _ in range(200):
         try:
             await ask(url)
-        except httpx.TransportError:
+        except NoConnection:
             await anyio.sleep(0.05)
         else:
             return

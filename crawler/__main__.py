@@ -26,8 +26,6 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 def _run(args: Sequence[str]) -> int:
     gc.disable()  # while modules are loaded, which are no garbage
-    # As if httpx had no command line: it would load that, with rich and Pygments, 6 % of a start.
-    sys.modules["httpx._main"] = None  # type: ignore[assignment]
     from crawler.cli.main import run  # noqa: PLC0415 - slow to import
 
     gc.freeze()

@@ -43,7 +43,7 @@ BUDGETS = {
     "ports": 1070,
     "rules": 5224,
     "report": 4239,
-    "fetch": 4069,
+    "fetch": 4162,
     "frontier": 9422,
     "sitemap": 5020,
     "engine": 3898,

@@ -23,7 +23,6 @@ from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.politeness import AddressPace
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.retry import Retrying, no_wait
-from crawler.fetch.routes import Transport
 from crawler.model.visit import Lease
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
@@ -40,6 +39,7 @@ from crawler.workers.sandbox import CHILDREN, Sandbox
 
 if TYPE_CHECKING:
     from crawler.fetch.render.resources import Permission
+    from crawler.fetch.routes import Transport
 
 
 class Visiting(Struct, frozen=True):
@@ -115,7 +115,7 @@ def access_of(
     return Access(frontier, fetcher, robots, politeness, delay, pace.max_wait, paced)
 
 
-def open_fetcher(settings: Settings, transport: Transport | None = None) -> HttpFetcher:
+def open_fetcher(settings: Settings, transport: "Transport | None" = None) -> HttpFetcher:
     """A fetcher without retries, as a context manager. `transport`: see `open_job`. Raises `ConfigError`."""
     if transport is not None and settings.pace.processes > 1:
         raise ConfigError(

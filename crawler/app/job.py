@@ -41,7 +41,6 @@ from crawler.errors import (
     ungrouped,
     worded,
 )
-from crawler.fetch.routes import Transport
 from crawler.model.facts import Entry
 from crawler.model.note import HEALTH, PUBLISHED_BY, ROBOTS_LINE, VANISHED, WRITER
 from crawler.model.phases import Phase
@@ -69,6 +68,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crawler.app.submission import Submitted
+    from crawler.fetch.routes import Transport
     from crawler.model.external import ExternalCheck
 
 OF_THE_RUN: Final = frozenset(
@@ -394,7 +394,7 @@ async def open_job(
     *,
     clock: Callable[[], float] = time.monotonic,
     sinks: Sequence[Sink] = (),
-    transport: Transport | None = None,
+    transport: "Transport | None" = None,
 ) -> AsyncIterator[Job]:
     """Opens everything that a crawl needs, and closes it on exit.
 
@@ -420,7 +420,7 @@ async def open_checked_job(
     *,
     clock: Callable[[], float] = time.monotonic,
     sinks: Sequence[Sink] = (),
-    transport: Transport | None = None,
+    transport: "Transport | None" = None,
     left: Callable[[], float] | None = None,
 ) -> AsyncIterator[Job]:
     """As `open_job`, for what `preflight` returned; errors name flags. `left`: see `opened`."""

@@ -13,7 +13,6 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
 import anyio
-import httpx
 
 from crawler.fetch.bad_ports import BAD_PORTS
 from crawler.parse import url as urls
@@ -37,11 +36,11 @@ _INNER: Final = tuple(
 _ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})  # before an IPv4 address, in any IPv6 network (RFC 5214)
 
 
-class AddressRefused(httpx.ConnectError):
+class AddressRefused(Exception):  # noqa: N818
     """Connecting to the port, or to any address of the host, is not allowed."""
 
 
-class NoAddress(httpx.ConnectError):
+class NoAddress(Exception):  # noqa: N818
     """The name does not resolve. `transient`: the name server failed, which may be temporary."""
 
     def __init__(self, text: str, *, transient: bool) -> None:

@@ -2,18 +2,16 @@
 
 llhttp (`httptools`) parses the bytes strictly. This module checks for stray bytes: if any arrive after a
 complete body, or while no request is pending, they belong to no response (RFC 9112 9.2) and the connection is
-closed. Pooling is in `pool`; of the body, only its end is interpreted. Errors are subclasses of httpx's
-exceptions, as `transport` must raise them.
+closed. Pooling is in `pool`; of the body, only its end is interpreted.
 """
 
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Final, Self
+from typing import Final
 
 import anyio
 import anyio.lowlevel
-import httpx
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from crawler.fetch.readiness import readiness
@@ -32,19 +30,19 @@ DRAINING: Final = 1.0  # seconds to spend on that
 READS_PER_YIELD: Final = 16  # consecutive reads before yielding to other tasks
 
 
-class MalformedResponse(httpx.RemoteProtocolError):
+class MalformedResponse(Exception):  # noqa: N818
     """The received bytes are not valid HTTP."""
 
 
-class HeadTooLarge(httpx.RemoteProtocolError):
+class HeadTooLarge(Exception):  # noqa: N818
     """The header section exceeds a limit, in bytes or in fields."""
 
 
-class ResponseTooLarge(httpx.ReadError):
+class ResponseTooLarge(Exception):  # noqa: N818
     """A response exceeded its limit of bytes on the wire."""
 
 
-class ConnectionLost(httpx.ReadError):
+class ConnectionLost(Exception):  # noqa: N818
     """The connection ended in the middle of the response."""
 
 
@@ -136,8 +134,8 @@ class Wire:
         self._socket.close()
 
 
-class IncomingResponse(httpx.AsyncByteStream):
-    """A response being received: `begin` reads the head, `read` or iteration the body in pieces."""
+class IncomingResponse:
+    """A response being received: `begin` reads the head, `read` the body in pieces."""
 
     __slots__ = (
         "_bodiless", "_complete", "_done", "_first", "_has_head", "_has_length", "_has_surplus",
@@ -198,16 +196,6 @@ class IncomingResponse(httpx.AsyncByteStream):
             await self._advance()
         pieces, self._pieces = self._pieces, []
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-    def __aiter__(self) -> Self:
-        """Iterate over the pieces that `read` returns."""
-        return self
-
-    async def __anext__(self) -> bytes:
-        """See `read`."""
-        if piece := await self.read():
-            return piece
-        raise StopAsyncIteration
 
     async def aclose(self) -> None:
         """Finish the response, whether or not its body was read to the end."""

@@ -2,8 +2,8 @@
 
 Every network failure becomes a `Broken`, and so does the answer of a firewall in place of the site
 (`rules.walls`); an exception is a bug. Requests and responses are sent and received by the transport that
-`routes` chooses, with httpx's types; a GET over our own goes without these. The body is received raw and
-decoded here, so that decompression is bounded (see `content_coding`).
+`routes` chooses. The body is received raw and decoded here, so that decompression is bounded (see
+`content_coding`).
 """
 
 import math
@@ -13,11 +13,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import Final, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 import anyio
 import anyio.lowlevel
-import httpx
 
 from crawler.fetch.address_guard import AddressGuard, AddressRefused, NoAddress
 from crawler.fetch.connection import (
@@ -28,9 +27,10 @@ from crawler.fetch.connection import (
     MalformedResponse,
     ResponseTooLarge,
 )
+from crawler.fetch.pool import NoConnection
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Transport, transport_for
-from crawler.fetch.transport import PoolTransport, RequestBuilder
+from crawler.fetch.transport import LineBreak, RequestBuilder
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.parse import content_coding
@@ -39,6 +39,9 @@ from crawler.parse.url import Url
 from crawler.ports import Request, Room
 from crawler.rules import walls
 from crawler.settings.sections import Http
+
+if TYPE_CHECKING:
+    from crawler.fetch.httpx_types import HttpxResponse
 
 OVERHEAD: Final = 8  # most bytes on the wire per byte of body: a chunk of one byte takes six
 # Bytes a second: the least average rate of a response that takes longer than the read timeout.
@@ -49,8 +52,8 @@ MARGIN: Final = 1_000_000  # bytes on the wire allowed in addition
 SMALL_BODY: Final = 1_000_000  # bytes that need no room of their own
 GLIMPSE: Final = 3.0  # seconds for a body that is only read to see who answered
 
-# Exceptions, with their cause and whether they are transient; the first match counts: our own, then httpx's
-# hierarchy, flattened. A test fails if a new httpx exception is not covered.
+# Exceptions, with their cause and whether they are transient; the first match counts, then those of the
+# transport.
 CAUSES: Final[tuple[tuple[type[Exception], Cause, bool], ...]] = (
     (MalformedResponse, Cause.PROTOCOL, True),
     (HeadTooLarge, Cause.PROTOCOL, False),
@@ -61,14 +64,9 @@ CAUSES: Final[tuple[tuple[type[Exception], Cause, bool], ...]] = (
     (content_coding.UnknownCoding, Cause.CODING, False),
     (content_coding.BrokenCoding, Cause.CODING, True),
     (UnicodeError, Cause.PROTOCOL, False),  # a host name that IDNA refuses
-    (httpx.TimeoutException, Cause.TIMEOUT, True),
-    (httpx.ConnectError, Cause.CONNECT, True),
-    (httpx.ProxyError, Cause.CONNECT, True),
-    (httpx.NetworkError, Cause.TRUNCATED, True),
-    (httpx.RemoteProtocolError, Cause.PROTOCOL, True),
-    (httpx.TransportError, Cause.PROTOCOL, False),
-    (httpx.InvalidURL, Cause.PROTOCOL, False),
-    (httpx.StreamError, Cause.TRUNCATED, True),
+    (NoConnection, Cause.CONNECT, True),
+    (ConnectionLost, Cause.TRUNCATED, True),
+    (LineBreak, Cause.PROTOCOL, False),
 )
 
 
@@ -85,7 +83,7 @@ class HttpFetcher:
         identity: RequestIdentity,
         *,
         connections: int = 16,
-        transport: Transport | None = None,
+        transport: "Transport | None" = None,
         public: bool = False,
     ) -> None:
         """`transport` replaces or wraps the default transport. Raises `ConfigError` for an unusable setting.
@@ -99,7 +97,6 @@ class HttpFetcher:
         self._transport = transport_for(
             chosen, guard, connections, transport, identity.origins, public=public
         )
-        self._direct = self._transport if isinstance(self._transport, PoolTransport) else None
 
     async def __aenter__(self) -> Self:
         """Return the fetcher; connections open on demand."""
@@ -129,7 +126,7 @@ class HttpFetcher:
             try:
                 return await self._exchange(request, timeouts)
             except Exception as error:
-                for kind, cause, transient in CAUSES:
+                for kind, cause, transient in (*CAUSES, *self._transport.causes):
                     if isinstance(error, kind):
                         return _broken(error, cause, transient=transient)
                 raise
@@ -158,47 +155,24 @@ class HttpFetcher:
 
     async def _send(
         self, request: Request, limit: int, timeouts: "_Timeouts"
-    ) -> "IncomingResponse | _HttpxResponse":
+    ) -> "IncomingResponse | HttpxResponse":
         """Send a request, and receive the head of the response."""
-        wire, given = OVERHEAD * limit + MARGIN, conditions(request)
-        if self._direct and request.post is None and not request.head:
-            fields = self._builder.fields(request.url, given)
-            return await self._direct.ask(request.url, fields, wire, timeouts.on_progress)
-        http_request = self._builder.build(
-            request.url, given, wire, timeouts.on_progress, request.post, head=request.head
+        return await self._transport.ask(
+            request.url,
+            self._builder.fields(request.url, conditions(request), request.post),
+            OVERHEAD * limit + MARGIN,
+            timeouts.on_progress,
+            "POST" if request.post is not None else "HEAD" if request.head else "GET",
+            request.post or b"",
         )
-        return _HttpxResponse(await self._transport.handle_async_request(http_request))
 
-    async def _glimpse(self, received: "IncomingResponse | _HttpxResponse", fields: Headers) -> bytes:
+    async def _glimpse(self, received: "IncomingResponse | HttpxResponse", fields: Headers) -> bytes:
         """The body of a reply that nobody wants, if it may be the short page of a firewall."""
         body = b""
         if walls.may_be_page(received.status, fields):
             with anyio.move_on_after(min(GLIMPSE, self._chosen.timeout / 2)), suppress(Exception):
                 body = await _body(received, fields, walls.LONGEST, cut=True)
         return body
-
-
-class _HttpxResponse:
-    """The response of any transport, in the form of ours."""
-
-    def __init__(self, response: httpx.Response) -> None:
-        self.status, self.fields = response.status_code, response.headers.raw
-        self._response = response
-        self._pieces = aiter(cast("httpx.AsyncByteStream", response.stream))  # as received, still encoded
-
-    def whole(self) -> bytes | None:
-        """The body, if it is known to have been received."""
-        return None
-
-    async def read(self) -> bytes:
-        """The next piece of the body; empty at the end."""
-        while (piece := await anext(self._pieces, None)) is not None:
-            if piece:
-                return piece
-        return b""
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
 
 
 def fetcher_of(
@@ -278,7 +252,7 @@ def _is_conditional(request: Request) -> bool:
     return bool(known.etag or known.modified) or any(name.startswith("if-") for name in request.headers)
 
 
-def _small_body(received: "IncomingResponse | _HttpxResponse", fields: Headers, limit: int) -> bytes | None:
+def _small_body(received: "IncomingResponse | HttpxResponse", fields: Headers, limit: int) -> bytes | None:
     """A small body that arrived with its head, as most do, decoded in one step; None for any other."""
     codings, most = fields.all("content-encoding"), min(limit, SMALL_BODY)
     body = received.whole() if codings in ([], ["gzip"]) else None
@@ -288,7 +262,7 @@ def _small_body(received: "IncomingResponse | _HttpxResponse", fields: Headers, 
 
 
 async def _body(
-    received: "IncomingResponse | _HttpxResponse",
+    received: "IncomingResponse | HttpxResponse",
     fields: Headers,
     limit: int,
     *,

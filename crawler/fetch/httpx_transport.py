@@ -1,7 +1,7 @@
 """httpx's own transport (`--transport httpx`, HTTP/2, HTTPS and SOCKS proxies), and the caller's.
 
 httpx takes stray bytes after a body for the next response, so over HTTP/1.1 each of its connections serves
-one request. Ours is in `transport`, the choice in `routes`; limits and the decoding of bodies are in
+one request. The choice is in `routes`; limits and the decoding of bodies are in
 `exchange`.
 """
 
@@ -17,8 +17,8 @@ import httpx
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ResponseTooLarge, ignore_progress
+from crawler.fetch.httpx_types import MAX_WIRE, PROGRESS, WIRE_LIMIT, as_httpx
 from crawler.fetch.pool import CONNECTING, PORTS
-from crawler.fetch.transport import MAX_WIRE, PROGRESS, WIRE_LIMIT
 
 MAX_ORIGINS: Final = 10_000  # origins to remember
 IDLE_HTTP2: Final = 5.0  # seconds that an unused connection is kept, as httpx does
@@ -82,7 +82,8 @@ class _Backend(httpcore.AnyIOBackend):
         self, host: str, port: int, **options: Any
     ) -> httpcore.AsyncNetworkStream:
         """Connect to the first address of `host` that is allowed and accepts the connection."""
-        *others, last = await self._find(host, port)
+        with as_httpx():
+            *others, last = await self._find(host, port)
         for address in others:
             try:
                 stream = await super().connect_tcp(address, port, **options | {"timeout": CONNECTING})
@@ -162,7 +163,8 @@ def _meter_of(request: httpx.Request) -> Callable[[int], None]:
         nonlocal received
         received += count
         if received > limit:
-            raise ResponseTooLarge(f"more than {limit:,} bytes received")
+            with as_httpx():
+                raise ResponseTooLarge(f"more than {limit:,} bytes received")
         progress(count)
 
     return meter
@@ -189,7 +191,8 @@ class Foreign(httpx.AsyncBaseTransport):
 
 def _check(request: httpx.Request, guard: AddressGuard) -> None:
     url = request.url
-    guard.check_literal(url.raw_host.decode("ascii"), PORTS[url.scheme] if url.port is None else url.port)
+    with as_httpx():
+        guard.check_literal(url.raw_host.decode("ascii"), PORTS[url.scheme] if url.port is None else url.port)
 
 
 def _counted(response: httpx.Response, request: httpx.Request) -> httpx.Response:

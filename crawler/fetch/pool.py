@@ -1,8 +1,7 @@
 """A pool of keep-alive connections, opened through the address guard, with TLS or a proxy, and reused.
 
 The newest idle connection to a destination is used first, found without a scan. If the server has closed it
-meanwhile, that does not count as an attempt (RFC 9112 9.3.1). Takes bytes and returns an `IncomingResponse`;
-`transport` adapts httpx's types.
+meanwhile, that does not count as an attempt (RFC 9112 9.3.1). Takes bytes and returns an `IncomingResponse`.
 """
 
 import base64
@@ -17,7 +16,6 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 import anyio
-import httpx
 from msgspec import Struct
 
 from crawler.fetch.address_guard import AddressGuard
@@ -32,7 +30,7 @@ FULL_PAUSE: Final = 0.5  # seconds between two attempts to get a file descriptor
 log = logging.getLogger("crawler.fetch.pool")
 
 
-class NoConnection(httpx.ConnectError):
+class NoConnection(Exception):  # noqa: N818
     """No address of the host accepted a connection, or the TLS handshake failed."""
 
 
@@ -90,8 +88,7 @@ class ConnectionPool:
         server may have closed (RFC 9110 9.2.2). `bodiless`: the request is a HEAD.
 
         `max_bytes`: most bytes of the response; `on_progress` is called after each transfer. Raises what
-        `IncomingResponse.begin` raises, `NoConnection`, `NoAddress` and `AddressRefused`: all are subclasses
-        of httpx's exceptions.
+        `IncomingResponse.begin` raises, `NoConnection`, `NoAddress` and `AddressRefused`.
         """
         while not fresh and (wire := self._reusable(destination)) is not None:
             wire.on_progress = on_progress

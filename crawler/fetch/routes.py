@@ -4,21 +4,24 @@ Reads the settings for proxies and certificates. Limits, timeouts and decoding a
 """
 
 import ssl
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
-
-import httpx
 
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.pool import PORTS, ConnectionPool, Destination, Proxy
-from crawler.fetch.transport import PoolTransport
+from crawler.fetch.transport import OwnTransport
 from crawler.settings.sections import Http
 
+if TYPE_CHECKING:
+    import httpx
+
+    from crawler.fetch.httpx_types import OverHttpx
+
 Transport: TypeAlias = (
-    httpx.AsyncBaseTransport | Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]
+    "httpx.AsyncBaseTransport | Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]"
 )
 """A transport that replaces the default one, or a function or class that takes that and returns a wrapper."""
 
@@ -27,45 +30,46 @@ def transport_for(
     chosen: Http,
     guard: AddressGuard,
     connections: int,
-    given: Transport | None = None,
+    given: "Transport | None" = None,
     origins: Collection[str] = (),
     *,
     public: bool = False,
-) -> httpx.AsyncBaseTransport:
+) -> "OwnTransport | OverHttpx":
     """The transport for one crawl. `origins`: those that get the client certificate. Raises `ConfigError`.
 
     `public`: see `Trust`.
     """
     if chosen.client_key and not chosen.client_cert:
         raise ConfigError("--client-key needs --client-cert.")
+    if not (given or chosen.client_cert or chosen.http2) and _uses_ours(chosen, Proxies(chosen)):
+        return _ours(chosen, guard, connections, public=public)
+    import httpx  # noqa: PLC0415 - takes a twelfth of a start, and is seldom needed
+
+    from crawler.fetch.httpx_types import ByOrigin, OverHttpx  # noqa: PLC0415 - as above
+
     if isinstance(given, httpx.AsyncBaseTransport):
-        return _foreign(given, chosen, guard)
+        return OverHttpx(_foreign(given, chosen, guard))
     named = _named(chosen, guard, connections, public=public)
     if chosen.client_cert:
         identified = _named(chosen, guard, connections, identified=True)
         named = ByOrigin(lambda origin: origin in origins, {True: identified, False: named})
-    return given(named) if given else named
+    return OverHttpx(given(named) if given else named)
 
 
-class ByOrigin(httpx.AsyncBaseTransport):
-    """Chooses a transport by origin: a client certificate is for the site only, a proxy not for all."""
-
-    def __init__(
-        self, choose: Callable[[str], Hashable], transports: Mapping[Any, httpx.AsyncBaseTransport]
-    ) -> None:
-        """`choose` gives the key in `transports` for an origin."""
-        self._choose, self._transports = choose, transports
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        chosen = self._choose(f"{request.url.scheme}://{request.url.netloc.decode('ascii')}")
-        return await self._transports[chosen].handle_async_request(request)
-
-    async def aclose(self) -> None:
-        for transport in self._transports.values():
-            await transport.aclose()
+def _uses_ours(chosen: Http, proxies: "Proxies") -> bool:
+    return chosen.transport == "own" and not proxies.foreign
 
 
-def _foreign(given: httpx.AsyncBaseTransport, chosen: Http, guard: AddressGuard) -> httpx.AsyncBaseTransport:
+def _ours(
+    chosen: Http, guard: AddressGuard, connections: int, *, identified: bool = False, public: bool = False
+) -> OwnTransport:
+    trust = Trust(chosen, identified=identified, public=public)
+    return OwnTransport(ConnectionPool(guard, trust, connections), Proxies(chosen).destination)
+
+
+def _foreign(
+    given: "httpx.AsyncBaseTransport", chosen: Http, guard: AddressGuard
+) -> "httpx.AsyncBaseTransport":
     from crawler.fetch import httpx_transport  # noqa: PLC0415 - brings httpcore, which is seldom needed
 
     if httpx_transport.speaks_http2(given):
@@ -79,23 +83,24 @@ def _foreign(given: httpx.AsyncBaseTransport, chosen: Http, guard: AddressGuard)
 
 def _named(
     chosen: Http, guard: AddressGuard, connections: int, *, identified: bool = False, public: bool = False
-) -> httpx.AsyncBaseTransport:
+) -> "httpx.AsyncBaseTransport":
     """The transport that the settings select. `identified`: with the client certificate.
 
     `public`: see `Trust`.
     """
-    proxies = Proxies(chosen)
-    uses_ours = chosen.transport == "own" and not proxies.foreign
+    from crawler.fetch.httpx_types import ByOrigin, PoolTransport  # noqa: PLC0415 - as above
 
-    def ours() -> httpx.AsyncBaseTransport:
-        trust = Trust(chosen, identified=identified, public=public)
-        return PoolTransport(ConnectionPool(guard, trust, connections), proxies.destination)
+    proxies = Proxies(chosen)
+    uses_ours = _uses_ours(chosen, proxies)
+
+    def ours() -> PoolTransport:
+        return PoolTransport(_ours(chosen, guard, connections, identified=identified, public=public))
 
     if uses_ours and not chosen.http2:
         return ours()
     from crawler.fetch.httpx_transport import ByAlpn, GuardedTransport  # noqa: PLC0415 - as above
 
-    def of_httpx(*, http2: bool) -> httpx.AsyncBaseTransport:
+    def of_httpx(*, http2: bool) -> ByOrigin:
         # HTTP/1.1 and HTTP/2 need an SSL context each, as httpcore stores the ALPN protocols there.
         trust = Trust(chosen, identified=identified, public=public)()
         return ByOrigin(

@@ -104,7 +104,7 @@ def test_importing_the_library_leaves_the_modules_of_httpx_alone() -> None:
 
 OFF = frozenset(
     {
-        "rich", "pygments", "jinja2", "psycopg", "obstore", "playwright", "tenacity", "httpcore", "h2",
+        "httpx", "rich", "pygments", "jinja2", "psycopg", "obstore", "playwright", "tenacity", "h2",
         "publicsuffixlist", "tomllib", "difflib", "crawler.engine.external", "crawler.workers.pool",
         "crawler.sitemap.publish.object_store", "crawler.sitemap.write.html_pages", "crawler.app.stored_state",
         "crawler.app.stored_frontier", "crawler.app.metrics", "crawler.app.webhook", "crawler.report.forms.as_html",
@@ -128,12 +128,12 @@ def test_a_quiet_crawl_does_not_load_what_shows_progress(tmp_path: Path) -> None
     assert not {name for name in modules if name.startswith(OFF_PACKAGES)}
 
 
-def test_a_crawl_loads_its_own_client_and_no_other() -> None:
+def test_a_worker_loads_no_client_but_its_own() -> None:
     ask = "import sys, crawler.app.worker; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     modules = set(done.stdout.split())
-    assert "httpx" in modules
-    assert not modules & {"httpcore", "h2", "tenacity"}
+    assert "crawler.fetch.transport" in modules
+    assert not modules & {"httpx", "httpcore", "h2", "tenacity"}
 
 
 def test_a_summary_does_not_load_the_names_of_emoji() -> None:

@@ -27,7 +27,8 @@ import trustme
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ClosedEarly, ConnectionLost, IncomingResponse, Wire, ignore_progress
-from crawler.fetch.exchange import CAUSES, SMALL_BODY, HttpFetcher
+from crawler.fetch.exchange import SMALL_BODY, HttpFetcher
+from crawler.fetch.httpx_types import CAUSES
 from crawler.fetch.pool import ConnectionPool, Destination
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Trust

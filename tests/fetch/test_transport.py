@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ignore_progress
 from crawler.fetch.exchange import HttpFetcher
+from crawler.fetch.httpx_types import PROGRESS, WIRE_LIMIT, ExactUrl, PoolTransport, built
 from crawler.fetch.pool import ConnectionPool
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.routes import Proxies
-from crawler.fetch.transport import PROGRESS, WIRE_LIMIT, ExactUrl, PoolTransport, RequestBuilder
+from crawler.fetch.transport import OwnTransport, RequestBuilder
 from crawler.model.reply import Response
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
@@ -33,7 +34,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 @asynccontextmanager
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     pool = ConnectionPool(AddressGuard(allowed=["127.0.0.1"]), ssl.create_default_context, 2)
-    transport = PoolTransport(pool, Proxies(Http()).destination)
+    transport = PoolTransport(OwnTransport(pool, Proxies(Http()).destination))
     async with httpx.AsyncClient(transport=transport, timeout=60) as opened:
         yield opened
 
@@ -72,7 +73,9 @@ async def test_a_post_has_a_body_and_a_connection_of_its_own() -> None:
 
 async def test_a_post_of_json_as_it_is_sent() -> None:
     builder = RequestBuilder(RequestIdentity(Http(), ()))
-    request = builder.build(Url("http://a.example/x"), {}, 9, ignore_progress, b'{"a": 1}')
+    url, post = Url("http://a.example/x"), b'{"a": 1}'
+    fields = builder.fields(url, {}, post)
+    request = built(url, fields, 9, ignore_progress, "POST", post)
     assert (request.method, await request.aread()) == ("POST", b'{"a": 1}')
     assert request.headers["content-type"] == "application/json; charset=utf-8"
     assert request.headers["content-length"] == "8"
@@ -126,12 +129,9 @@ async def test_line_break_in_header_is_refused() -> None:
 # -- requests --------------------------------------------------------------------------------------------
 
 
-def built(url: str, conditions: dict[str, str] | None = None) -> httpx.Request:
-    return RequestBuilder(RequestIdentity(Http(), [])).build(Url(url), conditions or {}, 10, ignore_progress)
-
-
 def test_built_request_has_all_headers_sent() -> None:
-    request = built("http://a.example:8080/b?c", {"if-none-match": '"é"'})
+    url, builder = Url("http://a.example:8080/b?c"), RequestBuilder(RequestIdentity(Http(), []))
+    request = built(url, builder.fields(url, {"if-none-match": '"é"'}), 10, ignore_progress, "GET", b"")
     assert (request.method, request.content if request.read() else b"") == ("GET", b"")
     assert request.headers.raw[0] == (b"host", b"a.example:8080")
     assert (b"if-none-match", b'"\xe9"') in request.headers.raw
@@ -141,7 +141,8 @@ def test_built_request_has_all_headers_sent() -> None:
 
 def test_requests_do_not_share_headers() -> None:
     builder = RequestBuilder(RequestIdentity(Http(), []))
-    first, second = (builder.build(Url("http://a.example/"), {}, 10, ignore_progress) for _ in range(2))
+    url = Url("http://a.example/")
+    first, second = (built(url, builder.fields(url, {}), 10, ignore_progress, "GET", b"") for _ in range(2))
     first.headers["x"] = "y"
     assert "x" not in second.headers
 
