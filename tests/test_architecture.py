@@ -36,19 +36,19 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4422,
-    "model": 2088,
+    "model": 2093,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1070,
     "rules": 5224,
-    "report": 4239,
+    "report": 4315,
     "fetch": 4162,
     "frontier": 9422,
     "sitemap": 5020,
     "engine": 3898,
     "workers": 1426,
-    "app": 6325,
+    "app": 6362,
     "cli": 6013,
     "testing": 55,
 }

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from crawler.app.compose import Surroundings, access_of, open_visitor, traffic_of
 from crawler.app.own_folder import own_folder_of
+from crawler.app.report import found_before
 from crawler.app.seeding import Lines, Seeding, started_by_input
 from crawler.app.settings_digests import avoids_logout, fingerprint, identity, most_pages, reading, terms
 from crawler.app.settings_urls import normaliser, publish_base, starts_of
@@ -29,7 +30,7 @@ from crawler.engine.site import CrawledSite
 from crawler.engine.together import together
 from crawler.fetch.politeness import Pacing, Politeness
 from crawler.fetch.request_headers import fitting_cookies
-from crawler.model.note import DEATHS, IDENTITY, OUTPUT, PUBLISH_BASE, SETTINGS
+from crawler.model.note import DEATHS, FOUND_BEFORE, IDENTITY, OUTPUT, PUBLISH_BASE, SETTINGS
 from crawler.model.reasons import Why
 from crawler.model.robots import Permit
 from crawler.model.run import Run
@@ -143,6 +144,7 @@ def _check_cookies(settings: Settings, starts: Sequence[Url]) -> None:
 async def begin_run(frontier: Frontier, given: Given) -> Run:
     """Begins or resumes a run, and notes for other commands how it is published."""
     settings, base = given.settings, given.base
+    before = await found_before(frontier)
     run = await frontier.begin(fingerprint(settings, given.starts), reading(settings), terms(settings))
     if run.over is None:
         await together(
@@ -150,6 +152,7 @@ async def begin_run(frontier: Frontier, given: Given) -> Run:
             frontier.remember(SETTINGS, changed(settings)),
             frontier.remember(IDENTITY, identity(settings, given.starts).facts()),
             frontier.remember(OUTPUT, folder_of(settings.output.output)),
+            *(() if run.resumed else (frontier.remember(FOUND_BEFORE, before),)),
         )
     return run
 

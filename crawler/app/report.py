@@ -20,8 +20,8 @@ from crawler.app.publication import final_start, published_as
 from crawler.app.robots_line import compared
 from crawler.app.state import FOLDER, MEMORY, name_of
 from crawler.errors import ConfigError, NoState, OutputError
-from crawler.model.note import EXTERNAL, LEFT_OUT, ROBOTS_LINE, SETTINGS, UNRELIABLE, VANISHED
-from crawler.model.rows import AnchorRow, PageRow
+from crawler.model.note import EXTERNAL, FOUND_BEFORE, LEFT_OUT, ROBOTS_LINE, SETTINGS, UNRELIABLE, VANISHED
+from crawler.model.rows import PUBLISHED, AnchorRow, PageRow
 from crawler.parse import url as urls
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
@@ -30,7 +30,8 @@ from crawler.ports import Frontier, Reads, reads
 from crawler.report.builder import ITEMS, Anchors, FindingCounts, ReportBuilder
 from crawler.report.catalogue import Code, Severity
 from crawler.report.clicks import Clicks
-from crawler.report.findings import Findings
+from crawler.report.findings import Findings, PageFinding
+from crawler.report.history import packed, sought
 from crawler.report.report import Finding, Known, SiteReport
 from crawler.report.url_kind import UrlKind
 from crawler.rules.incomplete_site import MANY_SHELLS
@@ -102,6 +103,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         left_out=await frontier.recall(LEFT_OUT),
         shell=await frontier.read(reads.SameShell(MANY_SHELLS)),
         vanished=await frontier.recall(VANISHED),
+        before=await frontier.recall(FOUND_BEFORE),
         external=await frontier.read(reads.CountAnswers()) if check else None,
         settings=of_the_run,
         state_words=state_words(settings, start),
@@ -188,15 +190,47 @@ async def _counted(
 ) -> Sequence[Finding]:
     findings.files = await broken_files(rows, findings.run)
     counts = FindingCounts(known, findings)
+    async for found in _found(rows, findings, suspects, known.settings):
+        counts.add(found)
+    return counts.findings(await rows.read(reads.ListedTallies()))
+
+
+async def _found(
+    rows: Reads, findings: Findings, suspects: AsyncIterator[PageRow], settings: Iterable[tuple[str, str]]
+) -> AsyncIterator[PageFinding]:
+    """The findings of suspects, and of the features that are among the `settings`."""
     async for page in suspects:
-        counts.add(findings.found(page))
-    chosen = {name for name, _ in known.settings}
+        for found in findings.found(page):
+            yield found
+    chosen = {name for name, _ in settings}
     for feature in FEATURES:
         if feature.name in chosen:
             async for reading, faults in feature.faults(rows):
-                page = PageRow(reading.id, reading.url, known.run.number, reading.outcome, was=reading.was)
-                counts.add(findings.stated(page, faults))
-    return counts.findings(await rows.read(reads.ListedTallies()))
+                page = PageRow(reading.id, reading.url, findings.run, reading.outcome, was=reading.was)
+                for found in findings.stated(page, faults):
+                    yield found
+
+
+async def found_before(frontier: Frontier) -> Mapping[str, str] | None:
+    """The findings with which those of the next run are compared, as in the note; None before the first.
+
+    They are those of the newest run if it was published, or if none ever was, and it is complete; otherwise
+    those with which that was compared.
+    """
+    runs = await frontier.read(reads.AllRuns())
+    if not runs:
+        return None
+    is_published = [run.status == PUBLISHED for run in runs]
+    if not (is_published[-1] or (runs[-1].complete and not any(is_published))):
+        return await frontier.recall(FOUND_BEFORE)
+    settings, check = await frontier.recall(SETTINGS), await frontier.recall(EXTERNAL)
+    ids = {code: set[int]() for code in sought(settings, checked=check is not None)}
+    findings = Findings(runs[-1].number, complete=True, check=check)
+    suspects = await read_few(frontier, findings)
+    async for found in _found(frontier, findings, suspects, settings):
+        if found.code in ids:
+            ids[found.code].add(found.page.id)
+    return {code.value: packed(some) for code, some in ids.items()}
 
 
 async def read_few(

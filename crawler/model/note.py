@@ -101,6 +101,11 @@ kind that no run has asked for."""
 LEFT_OUT: Final = Note[Mapping[str, tuple[int, str]]]("left out", dict[str, tuple[int, str]], {})
 """What was not done after the publication: how many `images` or `pages` were not asked, and why."""
 
+FOUND_BEFORE: Final = Note[Mapping[str, str] | None]("found before", dict[str, str] | None, None)
+"""By code, the URLs with a finding in the run that was published last before this one, as in
+`report.history`; None: there was none.
+"""
+
 IDENTITY: Final = Note[Mapping[str, Any]]("identity", dict[str, Any], {})
 """What the run crawls, in the form of a manifest: site, scope, and the settings that choose pages."""
 

@@ -6,7 +6,7 @@ the URLs of the ids in them at the end (`wanted`).
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -19,6 +19,7 @@ from crawler.report.changes import Changes
 from crawler.report.clicks import Clicks
 from crawler.report.findings import Findings, PageFinding, site_findings, uniform_date
 from crawler.report.groups import FEWEST_DATED
+from crawler.report.history import sought
 from crawler.report.inbound_links import FIRST
 from crawler.report.overview import Overview
 from crawler.report.report import Finding, Item, Known, RuleCount, Said, SiteReport
@@ -114,8 +115,8 @@ class ReportBuilder:
         self.findings = Findings.of(known)
         self._known, self._most = known, most
         self._overview = Overview(run.number, known.site)
-        check = known.check.round if known.check else None
-        self._changes = Changes(run.number, max(before, default=None), run.complete, check)
+        self._sought = sought(known.settings, checked=known.check is not None)
+        self._changes = Changes(run.number, max(before, default=None), run.complete)
         self._starts, self._highest = list[int](), 0
         self._clicks = Clicks((), 0)
         self._picked: dict[Code, _Items] = {}
@@ -139,7 +140,10 @@ class ReportBuilder:
     def pick(self, page: PageRow) -> None:
         """The third pass. Pages come in the order of the report."""
         self._overview.add_clicks(page, self._clicks.of(page.id))
-        for found in self.findings.found(page):
+        every = list(self.findings.found(page))
+        if self.findings.before and (before := self.findings.before.of(page.id)):
+            self._changes.add_mended(page, before & self._sought, {found.code for found in every})
+        for found in every:
             picked = self._picked.setdefault(found.code, _Items())
             if found.first:
                 picked.add(found, self._most)
@@ -249,18 +253,17 @@ class FindingCounts:
         self._known, self._findings = known, findings
         self._counts, self._new, self._links = Counter[Code](), Counter[Code](), Counter[Code]()
 
-    def add(self, findings: Iterable[PageFinding]) -> None:
-        for found in findings:
-            self._counts[found.code] += 1
-            self._new[found.code] += found.new
-            self._links[found.code] += found.links
+    def add(self, found: PageFinding) -> None:
+        self._counts[found.code] += 1
+        self._new[found.code] += found.new
+        self._links[found.code] += found.links
 
     def findings(self, tallies: Tallies) -> Sequence[Finding]:
         """All findings without their items, the most severe first."""
         known = self._known
         every = {finding.code: finding for finding in (*site_findings(known), *self._findings.files)}
         if known.run.complete:
-            every |= {finding.code: finding for finding in _counted(tallies, known.run.number)}
+            every |= {finding.code: finding for finding in _counted(tallies, known)}
             date = tallies.date if tallies.dated >= FEWEST_DATED and not tallies.undated else None
             every |= {finding.code: finding for finding in uniform_date(known, date)}
         every |= {code: self._finding(code) for code in self._counts if code not in COUNTED_BY_STATE}
@@ -271,8 +274,9 @@ class FindingCounts:
         return Finding(code, self._counts[code], self._new[code], self._links[code], pages)
 
 
-def _counted(tallies: Tallies, run: int) -> Sequence[Finding]:
-    undated = Finding(Code.NO_LASTMOD, tallies.undated, tallies.newly_undated if run > 1 else 0)
+def _counted(tallies: Tallies, known: Known) -> Sequence[Finding]:
+    newly = 0 if known.before is None else tallies.newly_undated
+    undated = Finding(Code.NO_LASTMOD, tallies.undated, newly)
     same_content = Finding(Code.DUPLICATE_CONTENT, tallies.content_groups, pages=tallies.content_pages)
     same_title = Finding(Code.DUPLICATE_TITLE, tallies.title_groups, pages=tallies.title_pages)
     return [finding for finding in (undated, same_content, same_title) if finding.count]

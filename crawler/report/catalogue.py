@@ -213,6 +213,10 @@ FILES: Final = frozenset({*BROKEN_FILES.values(), Code.BLOCKED_FILE})
 """Codes whose items are such files."""
 GROUPED: Final = frozenset({Code.DUPLICATE_CONTENT, Code.DUPLICATE_TITLE})
 """Codes whose items are groups of pages."""
+COMPARED: Final = frozenset(Code) - GROUPED - FILES - {
+    Code.VANISHED, Code.TRAP, Code.LASTMOD_LIES, Code.ROBOTS_LINE, Code.NO_LASTMOD, Code.LASTMOD_UNIFORM,
+}  # fmt: skip
+"""Codes whose findings are of one URL each, which the run before had or not."""
 LEADING: Final = frozenset({Code.REDIRECT_CHAIN, Code.REDIRECT_LINKED, Code.NOINDEX_CANONICAL})
 """Codes whose detail is where a URL leads."""
 NEEDS_COMPLETE: Final = frozenset(

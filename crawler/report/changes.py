@@ -6,6 +6,7 @@ if the run is not complete, as they may still be found.
 """
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from msgspec import Struct, field
@@ -15,10 +16,9 @@ from crawler.model.outcome import says
 from crawler.model.rows import PageRow
 from crawler.report.catalogue import Code
 from crawler.report.formatting import iso
-from crawler.report.url_kind import BY_KIND, FAILED, OFF_SITE, UrlKind, is_listed, kind_of
+from crawler.report.url_kind import FAILING, LINKED_CODES, OFF_SITE, is_listed
 
 FIRST: Final = 100  # URLs of each kind to keep
-_MENDABLE: Final = FAILED | {UrlKind.MOVED}
 
 
 class UrlChange(Struct, frozen=True):
@@ -46,7 +46,6 @@ class Changes(Struct, eq=False):
     run: int
     since: int | None
     complete: bool
-    check: int | None = None  # the round of the check of links to other sites
     added: _Sample = field(default_factory=_Sample)
     removed: _Sample = field(default_factory=_Sample)
     dated: _Sample = field(default_factory=_Sample)
@@ -56,12 +55,30 @@ class Changes(Struct, eq=False):
         """Compare a page with the previous run."""
         if self.since is None:
             return
-        if self.complete:
-            self._mend(page)
         if page.run == self.run:
             self._compare(page)
         elif page.run >= self.since and is_listed(page.outcome) and self.complete:
             self.removed.add(page.url, "no longer found: no page links to it")
+
+    def add_mended(self, page: PageRow, before: Iterable[Code], now: Collection[Code]) -> None:
+        """Compare the findings of a page with those that it had: if it fails otherwise now, or nobody knows
+        whether it still does, none of them is mended.
+        """
+        if self.complete and FAILING.isdisjoint(now) and not self._is_unknown(page):
+            for code in before:
+                if code not in now:
+                    self.mended[code].add(page.url, self._why(page, code))
+
+    def _is_unknown(self, page: PageRow) -> bool:
+        answer = page.external if page.run == self.run else None
+        return answer is not None and external.kind_of(answer.code) == external.UNKNOWN
+
+    def _why(self, page: PageRow, code: Code) -> str:
+        if page.run == self.run and page.outcome == OFF_SITE:
+            return "answers"
+        if page.run == self.run and page.outcome != page.was:
+            return says(page.outcome)
+        return "no longer linked" if code in LINKED_CODES else ""
 
     def _compare(self, page: PageRow) -> None:
         before, now = is_listed(page.was or ""), is_listed(page.outcome)
@@ -72,26 +89,6 @@ class Changes(Struct, eq=False):
             self.removed.add(page.url, says(page.outcome) + ("" if is_told else f": {page.detail}"))
         elif before and now and self.complete and page.lastmod != page.was_lastmod:
             self.dated.add(page.url, f"{_day(page.was_lastmod)} → {_day(page.lastmod)}")
-
-    def _mend(self, page: PageRow) -> None:
-        """Count a failure of the previous run that is none now, or to which no link leads any more."""
-        if self.since is not None and self.since <= page.run < self.run:
-            kind = kind_of(page.outcome, page.status)
-            if kind in _MENDABLE:
-                self.mended[BY_KIND[kind]].add(page.url, "no longer linked")
-        elif page.run == self.run and page.outcome:
-            before, now = kind_of(page.was or ""), kind_of(page.outcome)
-            if before in _MENDABLE and now not in FAILED and now is not before:
-                self.mended[BY_KIND[before]].add(page.url, says(page.outcome))
-            elif page.outcome == OFF_SITE and self._answers_again(page):
-                self.mended[Code.BROKEN_EXTERNAL].add(page.url, "answers")
-
-    def _answers_again(self, page: PageRow) -> bool:
-        answer = page.external
-        if answer is None or answer.was is None or answer.round != self.check:
-            return False
-        kinds = external.kind_of(answer.was), external.kind_of(answer.code)
-        return kinds == (external.BROKEN, external.OK)
 
 
 def _day(at: int | None) -> str:

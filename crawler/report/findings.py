@@ -6,7 +6,7 @@ run are left out if the run is not complete; a finding that did not apply in the
 """
 
 from array import array
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Self
 
 from msgspec import Struct
@@ -24,6 +24,7 @@ from crawler.parse.url import origin
 from crawler.report.catalogue import GROUPED, NEEDS_COMPLETE, Code
 from crawler.report.formatting import counted, iso
 from crawler.report.groups import SameDate, Texts
+from crawler.report.history import EarlierFindings
 from crawler.report.inbound_links import InboundLinks
 from crawler.report.report import Finding, Item, Known
 from crawler.report.url_kind import (
@@ -65,10 +66,20 @@ class PageFinding(Struct, frozen=True):
 class Findings:
     """The passes over one run, in this order: `add_page`, `close`, `link`, `found`."""
 
-    def __init__(self, run: int, *, complete: bool, check: ExternalCheck | None = None) -> None:
-        """`run`: the number of the newest run; `check`: its check of links to other sites."""
+    def __init__(
+        self,
+        run: int,
+        *,
+        complete: bool,
+        check: ExternalCheck | None = None,
+        before: Mapping[str, str] | None = None,
+    ) -> None:
+        """`run`: the number of the newest run; `check`: its check of links to other sites; `before`: what it
+        is compared with, as in the note.
+        """
         self.run, self.complete, self._check = run, complete, check
-        self._kinds, self._before, self._wanted = bytearray(1024), bytearray(1024), bytearray(1024)
+        self.before = None if before is None else EarlierFindings(before)
+        self._kinds, self._wanted = bytearray(1024), bytearray(1024)
         self._redirects, self._targets = array("I"), array("I")
         self._same, self._date = Texts(), SameDate()
         self._titled = 0  # pages of groups with one title that were found
@@ -79,7 +90,8 @@ class Findings:
     @classmethod
     def of(cls, known: Known) -> Self:
         """For the newest run."""
-        return cls(known.run.number, complete=known.run.complete, check=known.check)
+        run = known.run
+        return cls(run.number, complete=run.complete, check=known.check, before=known.before)
 
     def add_page(self, page: PageRow) -> None:
         """The first pass: every page, by URL."""
@@ -87,14 +99,12 @@ class Findings:
             return
         if page.id >= len(self._kinds):
             more = bytes(max(page.id + 1 - len(self._kinds), len(self._kinds)))
-            for of_urls in (self._kinds, self._before, self._wanted):
+            for of_urls in (self._kinds, self._wanted):
                 of_urls.extend(more)
         if page.redirect:
             self._redirects.append(page.id)
             self._targets.append(page.redirect)
         kind = self._kinds[page.id] = self._kind_of(page)
-        # No status is known of the previous run.
-        self._before[page.id] = kind if page.was == page.outcome else kind_of(page.was or "")
         self._wanted[page.id] = kind in LINKED or _is_named(page)
         if self.complete and page.outcome == "listed":
             self._date.add(page.lastmod)
@@ -169,34 +179,15 @@ class Findings:
         return next(self.inbound.worst(kind) for kind, other in BY_KIND.items() if other is code)
 
     def _is_new(self, code: Code, page: PageRow) -> bool:
-        """Whether the finding did not apply in the previous run. In a first run, no finding is new."""
-        if self.run <= 1 or code in GROUPED:
+        """Whether the run before did not have the finding, though it could tell."""
+        if self.before is None or code in GROUPED:
             return False
-        if code is Code.BROKEN_EXTERNAL:
-            return self._is_newly_broken(page)
-        if page.was is None:
-            return True
         if code is Code.NO_LASTMOD:
-            return page.was_lastmod is not None
-        before = kind_of(page.was)
-        if code is Code.SITEMAP_STALE:
-            return before not in _STALE
-        return code is not Code.ORPHAN and self._is_newly_so(page, before)
-
-    def _is_newly_so(self, page: PageRow, before: UrlKind) -> bool:
-        """The same for a finding about the outcome of a URL, or about the end of its redirects."""
-        if page.redirect and before is UrlKind.MOVED:
-            end = (self.inbound.hops(page.id)[0] or [page.id])[-1]
-            then, now = UrlKind(self._before[end]), UrlKind(self._kinds[end])
-            return then not in {UrlKind.MOVED, now} and (then in FAILED or now in FAILED)
-        return page.was != page.outcome and before is not self._kind_of(page)
-
-    def _is_newly_broken(self, page: PageRow) -> bool:
-        """The same for a URL of another site: linked for the first time, or well at the check before."""
-        answer = page.external
-        if answer is None or self._check is None or answer.round != self._check.round:
-            return False
-        return page.was is None if answer.was is None else not _is_broken(answer.was)
+            return page.was is None or page.was_lastmod is not None
+        answer = page.external if code is Code.BROKEN_EXTERNAL else None
+        if answer and answer.was is None and page.was is not None:
+            return False  # asked for the first time, though linked for long
+        return self.before.sought(code) and not self.before.has(code, page.id)
 
     # -- the rules: what makes each finding -----------------------------------------------------------------
 

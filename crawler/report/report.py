@@ -108,6 +108,7 @@ class Known(Struct, frozen=True):
     check: ExternalCheck | None = None  # of links to other sites; None: they were not checked
     left_out: Mapping[str, tuple[int, str]] = field(default_factory=dict)  # as in the note
     vanished: VanishedPages = NONE_VANISHED
+    before: Mapping[str, str] | None = None  # the findings of the run before, as in the note
     shell: PagesOfKind | None = None  # the most addresses with the same bytes, which run scripts
     external: ExternalCounts | None = None  # what is known of these links
     settings: Sequence[tuple[str, str]] = ()  # those that are not the default, masked

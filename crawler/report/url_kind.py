@@ -54,10 +54,11 @@ BY_KIND: Final = {
     UrlKind.CLIENT_ERROR: Code.CLIENT_ERROR,
 }
 """The finding about a URL of that kind to which pages link."""
-LINK_CODES: Final = frozenset(
-    {*(BY_KIND[kind] for kind in FAILED), Code.REDIRECT_LINKED, Code.BROKEN_EXTERNAL}
-)
+FAILING: Final = frozenset(BY_KIND[kind] for kind in FAILED)
+"""Of these, those about a URL that fails."""
+LINK_CODES: Final = FAILING | {Code.REDIRECT_LINKED, Code.BROKEN_EXTERNAL}
 """Findings that are mended where the links are."""
+LINKED_CODES: Final = frozenset(BY_KIND.values())
 
 _FAILURES: Final = {
     "not-found": UrlKind.BROKEN,

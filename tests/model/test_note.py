@@ -70,6 +70,8 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
         f'{{"scripts":{{"{A}/a.js":["unknown:robots",null,2,null,"","Disallow: /a"]}}}}',
         {"scripts": {f"{A}/a.js": BrokenFile("unknown:robots", since=2, line="Disallow: /a")}},
     ),
+    (note.FOUND_BEFORE, "null", None),
+    (note.FOUND_BEFORE, '{"orphan":"eJwDAAAAAAE="}', {"orphan": "eJwDAAAAAAE="}),
     (note.LEFT_OUT, '{"images":[7,"no answer"]}', {"images": (7, "no answer")}),
     (
         note.RENDERED,

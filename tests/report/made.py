@@ -14,7 +14,8 @@ from crawler.model.survey import Balance, VanishedPage, VanishedPages
 from crawler.model.trap import Trap
 from crawler.parse.url import Url
 from crawler.report.builder import ITEMS, ReportBuilder
-from crawler.report.catalogue import Code
+from crawler.report.catalogue import COMPARED, Code
+from crawler.report.history import packed
 from crawler.report.report import Finding, Item, Known, SiteReport
 
 SITE = "https://shop.example"
@@ -38,6 +39,7 @@ class MadeState:
     more: dict[str, Any] = field(default_factory=dict)  # of `Known`
     faults: dict[int, list[tuple[Code, str]]] = field(default_factory=dict)  # faults, by page
     files: Sequence[Finding] = ()
+    found: Mapping[str, Sequence[str]] | None = None  # paths by code: the findings of the run before
 
     def url(self, path: str) -> Url:
         return Url(path if "://" in path else self.site + path)
@@ -134,9 +136,14 @@ class MadeState:
 
     def known(self) -> Known:
         runs = self.runs()
+        found = self.found or {}
+        before = {
+            code.value: packed({self.id(path) for path in found.get(code.value, ())}) for code in COMPARED
+        }
         return Known(
-            self.site, runs[-1], self.balance(), runs=runs, program="sitemap-crawler 0.1.0", **self.more
-        )
+            self.site, runs[-1], self.balance(), runs=runs, program="sitemap-crawler 0.1.0",
+            before=None if self.found is None else before, **self.more,
+        )  # fmt: skip
 
     def report(self, most: int = ITEMS) -> SiteReport:
         """Make the passes over all rows, in the order of the program."""
@@ -156,9 +163,25 @@ class MadeState:
         return builder.report(self.urls(builder.wanted()))
 
 
+FOUND = {
+    "broken-link": ["/legal.html", "/lost"],
+    "unreachable": ["/slow"],
+    "canonical-broken": ["/red"],
+    "sitemap-stale": ["/red"],
+    "noindex-canonical": ["/thanks"],
+    "redirect-chain": ["/shop"],
+    "redirect-linked": ["/shop", "/about"],
+    "orphan": ["/dated", "/workshop"],
+    "robots-linked": ["/basket"],
+    "noindex-linked": ["/thanks"],
+    **{code.value: ["/lanterns/storm"] for code in Code if code.value.startswith("hreflang-")},
+    "images-cut": ["/lanterns/ship"],
+}
+
+
 def planted(run: int = 3, status: str = "concluded") -> MadeState:
-    """A shop with one of each finding."""
-    state = MadeState(run, status=status)
+    """A shop with one of each finding, and what is new in all but its first run."""
+    state = MadeState(run, status=status, found=FOUND if run > 1 else None)
     lanterns = [
         f"/lanterns/{name}"
         for name in ("storm", "candle", "paper", "railway", "ship", "solar", "garden", "miner")
@@ -249,6 +272,7 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
     state.page(f"{AWAY}/fine", "unlisted:offsite", status=None, external=fine, was="unlisted:offsite")
     state.page("/workshop", links=common, seed=OLD_SITEMAP, was="listed", lastmod=None, source=None)
     state.page("/closed", "listed", run=run - 1)
+    state.page("/lost", "failed:not-found", run=run - 1, status=404)
     state.page("/dated", links=common, was="listed", was_lastmod=None, seed=INPUT)
     state.more = {
         "traps": [Trap("calendar", "/events/*", f"{SITE}/events/2031/05")],

@@ -144,41 +144,28 @@ def test_broken_redirect_target_shows_the_redirect() -> None:
 
 
 @pytest.mark.parametrize(
-    ("was", "end_was", "new"), [("moved", "failed:not-found", False), ("moved", "listed", True)]
-)
-def test_redirect_is_newly_broken_if_its_end_is(was: str, end_was: str, new: bool) -> None:
-    state = MadeState(2)
-    state.page("/", links=["/old"], seed=START, was="listed")
-    state.page("/old", "moved", redirect="/lost", was=was)
-    state.page("/lost", "failed:not-found", status=404, was=end_was)
-    assert told(state) == {"broken-link": [f"/old{' new' if new else ''} 1"]}
-
-
-@pytest.mark.parametrize(
-    ("end", "end_was", "new"),
+    ("found", "new", "mended"),
     [
-        ("unlisted:noindex", "listed", False),  # it ended well before, too
-        ("listed", "moved", False),
-        ("listed", "failed:not-found", True),  # that was a broken link
-        ("listed", "listed", False),
+        (None, False, {}),
+        ({}, True, {}),
+        ({"broken-link": ["/old"]}, False, {}),
+        ({"redirect-linked": ["/old"]}, True, {}),  # that it fails now does not mend it
+        ({"broken-link": ["/lost", "/away"]}, True, {"broken-link": 1}),
     ],
 )
-def test_redirect_is_newly_linked_if_its_end_is_mended(end: str, end_was: str, new: bool) -> None:
-    state = MadeState(2)
+def test_a_finding_is_the_same_if_code_and_url_are(
+    found: dict[str, list[str]] | None, new: bool, mended: dict[str, int]
+) -> None:
+    state = MadeState(2, found=found)
     state.page("/", links=["/old"], seed=START, was="listed")
-    state.page("/old", "moved", redirect="/hop", was="moved")
-    state.page("/hop", "moved", redirect="/end", was="moved")
-    state.page("/end", end, was=end_was)
-    mark = " new" if new else ""
-    assert told(state) == {"redirect-chain": [f"/old{mark} 1"], "redirect-linked": [f"/old{mark} 1"]}
-
-
-def test_redirect_to_a_page_that_was_restricted_is_not_new() -> None:
-    state = MadeState(2)
-    state.page("/", links=["/old"], seed=START, was="listed")
-    state.page("/old", "moved", redirect="/form", was="moved")
-    state.page("/form", "failed:client-error", status=405, detail="405", was="failed:client-error")
-    assert told(state) == {"restricted": ["/old 1"]}
+    state.page("/old", "moved", redirect="/lost", was="moved")
+    state.page("/lost", "failed:not-found", status=404, was="failed:not-found")
+    state.page("/away", "failed:not-found", status=404, run=1)
+    assert told(state) == {"broken-link": [f"/old{' new' if new else ''} 1"]}
+    report = state.report()
+    assert {code.value: some.count for code, some in report.changes.mended.items()} == (
+        mended and {"broken-link": 2}
+    )
 
 
 def test_redirect_chain_shows_each_hop_and_cycle_is_a_loop() -> None:
@@ -246,27 +233,6 @@ def test_first_run_has_no_new_findings() -> None:
     assert not [line for lines in told(planted(run=1)).values() for line in lines if "new" in line]
 
 
-@pytest.mark.parametrize(
-    ("outcome", "was", "new"),
-    [
-        ("failed:not-found", "failed:forbidden", True),  # that was no broken link
-        ("failed:not-found", "failed:not-found", False),
-        ("failed:not-found", "failed:timeout", True),
-        ("kept:server-error", "failed:server-error", False),
-        ("failed:dns", None, True),
-        ("failed:dns", "failed:tls", False),
-        ("moved", "moved", False),
-        ("moved", "listed", True),
-    ],
-)
-def test_finding_is_new_if_previous_run_did_not_have_it(outcome: str, was: str | None, new: bool) -> None:
-    state = MadeState(2)
-    state.page("/", links=["/x"], seed=START, was="listed")
-    state.page("/x", outcome, was=was)
-    [finding] = [f for f in state.report().findings if f.code is not Code.REDIRECT_CHAIN]
-    assert finding.items[0].new is new
-
-
 def test_every_outcome_has_a_kind_and_every_failure_is_found() -> None:
     for cause in Cause:
         state = MadeState()
@@ -293,7 +259,7 @@ def external(
     code: str, was: str | None = None, *, page_was: str | None = "unlisted:offsite", **more: object
 ) -> MadeState:
     """A second run whose start page leads to a URL of another site."""
-    state = MadeState(2)
+    state = MadeState(2, found={})
     state.page("/", links=[f"{AWAY}/x"], seed=START)
     row = ExternalRow(code, None, "why", NIGHT, 2, was)
     state.page(f"{AWAY}/x", "unlisted:offsite", status=None, external=row, was=page_was)
@@ -312,25 +278,38 @@ def test_only_broken_answers_of_other_sites_are_findings(answer: Answer) -> None
 
 
 @pytest.mark.parametrize(
-    ("was", "page_was", "new"),
+    ("was", "page_was", "found", "new"),
     [
-        ("ok", "unlisted:offsite", True),
-        ("unknown:refused", "unlisted:offsite", True),
-        ("broken:dns", "unlisted:offsite", False),
-        (None, "unlisted:offsite", False),  # asked for the first time: it may have been so for long
-        (None, None, True),  # linked for the first time
+        ("ok", "unlisted:offsite", False, True),
+        ("unknown:refused", "unlisted:offsite", False, True),
+        ("broken:dns", "unlisted:offsite", True, False),
+        (None, "unlisted:offsite", False, False),  # asked for the first time: it may have been so for long
+        (None, "unlisted:offsite", True, False),
+        (None, None, False, True),  # linked for the first time
     ],
 )
 def test_broken_external_is_new_if_it_was_well_or_not_linked(
-    was: str | None, page_was: str | None, new: bool
+    was: str | None, page_was: str | None, found: bool, new: bool
 ) -> None:
-    found = finding_of(external("broken:not-found", was, page_was=page_was).report(), Code.BROKEN_EXTERNAL)
-    assert found
-    assert found.new == new
-    later = external("broken:not-found", was, page_was=page_was, check=ExternalCheck(3, NIGHT)).report()
-    remembered = finding_of(later, Code.BROKEN_EXTERNAL)
-    assert remembered
-    assert not remembered.new, "an earlier check found it"
+    state = external("broken:not-found", was, page_was=page_was)
+    state.found = {"broken-external": [f"{AWAY}/x"]} if found else {}
+    finding = finding_of(state.report(), Code.BROKEN_EXTERNAL)
+    assert finding
+    assert finding.new == new
+
+
+@pytest.mark.parametrize(
+    ("code", "mended"), [("ok", 1), ("unknown:refused", 0), ("broken:not-found", 0), (None, 1)]
+)
+def test_broken_external_is_mended_if_it_answers_or_is_unlinked(code: str | None, mended: int) -> None:
+    state = external(code or "broken:not-found", "broken:dns")
+    state.found = {"broken-external": [f"{AWAY}/x"]}
+    if code is None:
+        state.page("/", seed=START)
+        state.page(f"{AWAY}/x", "unlisted:offsite", run=1)
+    assert sum(some.count for some in state.report().changes.mended.values()) == mended
+    state.more = {}
+    assert state.report().changes.mended == {}, "nothing was checked"
 
 
 def test_external_links_are_no_findings_of_run_without_check() -> None:

@@ -1,0 +1,78 @@
+"""What the findings of a run are compared with: those of the run that was published last before it.
+
+A finding is the same in two runs if its code and its URL are. The next run packs what that run had, before it
+changes anything: what was linked, listed or redirected then is known no more afterwards. The groups of
+duplicates, missing dates, files and what concerns the site as a whole are not compared like this.
+"""
+
+import zlib
+from array import array
+from base64 import b64decode, b64encode
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import accumulate, chain, pairwise
+from typing import Final
+
+from crawler.report.catalogue import COMPARED, Code
+
+CHECK: Final = "check-external"
+_WITH: Final = {
+    **{code: "hreflang" for code in Code if code.value.startswith("hreflang-")},
+    Code.IMAGES_CUT: "images",
+    **dict.fromkeys((Code.HASH_ROUTES, Code.NEEDS_SCRIPTS), "render"),
+    **dict.fromkeys((Code.BROKEN_EXTERNAL, Code.CANONICAL_BROKEN), CHECK),
+}
+"""The settings without which a complete run has no such finding."""
+
+
+def sought(settings: Iterable[tuple[str, str]], *, checked: bool) -> frozenset[Code]:
+    """The codes that a run can tell. `settings`: those that are not the default; `checked`: links to other
+    sites were.
+    """
+    chosen = {name for name, _ in settings} - {CHECK} | ({CHECK} if checked else set())
+    return frozenset(code for code in COMPARED if code not in _WITH or _WITH[code] in chosen)
+
+
+def packed(ids: Collection[int]) -> str:
+    """The ids of URLs as a short text."""
+    steps = array("I", (after - before for before, after in pairwise(chain((0,), sorted(ids)))))
+    return b64encode(zlib.compress(steps.tobytes())).decode()
+
+
+def unpacked(text: str) -> "array[int]":
+    """The ids, sorted. Raises `ValueError`."""
+    try:
+        steps = array("I", zlib.decompress(b64decode(text)))
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    return array("I", accumulate(steps))
+
+
+class EarlierFindings:
+    """The findings of the earlier run, by code: the ids of their URLs."""
+
+    def __init__(self, found: Mapping[str, str]) -> None:
+        """`found`: as in the note. A code that is not in it was not sought."""
+        known = {code.value: code for code in COMPARED}
+        self._ids = {known[name]: unpacked(text) for name, text in found.items() if name in known}
+        self._any = bytearray(1 + max((ids[-1] for ids in self._ids.values() if ids), default=0))
+        for ids in self._ids.values():
+            for number in ids:
+                self._any[number] = 1
+
+    def sought(self, code: Code) -> bool:
+        """Whether that run could tell."""
+        return code in self._ids
+
+    def has(self, code: Code, number: int) -> bool:
+        """Whether a URL had the finding."""
+        ids: Sequence[int] = self._ids.get(code, ())
+        place = bisect_left(ids, number)
+        return place < len(ids) and ids[place] == number
+
+    def of(self, number: int) -> AbstractSet[Code]:
+        """The findings of a URL."""
+        if number >= len(self._any) or not self._any[number]:
+            return frozenset()
+        return {code for code in self._ids if self.has(code, number)}

@@ -1,0 +1,125 @@
+"""What is new and what was mended since the run that was published last: a finding is its code and its URL."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from crawler.cli.demo.site import Site
+from tests.cli.conftest import Run
+from tests.postgres import new_state
+
+WORDS = ("--rate", "0", "--retries", "0", "-q", "--force")
+
+
+def nights(run: Run, sites: Sequence[Site], *words: str, site: Site | None = None) -> Mapping[str, Any]:
+    """Crawls one address whose pages are those of each site in turn: new and mended paths, by code."""
+    served = site or Site()
+    with served.serve(port=0) as origin:
+        for pages in sites:
+            served.answers = pages.answers
+            code, _, err = run("crawl", f"{origin}/", *WORDS, *words, "--report", "r.json")
+            assert code == 0, err
+        with open("r.json") as file:
+            report = json.loads(file.read().replace(origin, ""))
+        new = {
+            one["code"]: paths
+            for one in report["findings"]
+            if (paths := [item["url"] for item in one["items"] if item["new"]])
+        }
+        assert report["counts"]["new"] == sum(one["new"] for one in report["findings"])
+        assert all(one["new"] == len(new.get(one["code"], ())) for one in report["findings"])
+        code, *_ = run("crawl", f"{origin}/", *WORDS, *words, "--fail-on", "new:info")
+        assert code == 0, "the same night again brings nothing new"
+    return {"new": new, "mended": {one["code"]: one["items"] for one in report["mended"]}}
+
+
+def site(links: Sequence[str] = (), **redirects: str) -> Site:
+    made = Site()
+    made.page("/", links=links)
+    for name in ("a", "b"):
+        made.page(f"/{name}")
+    for name, target in redirects.items():
+        made.redirect(f"/{name}", target)
+    return made
+
+
+def test_redirect_whose_target_changed_is_new_or_mended(run: Run) -> None:
+    links = ["/a", "/b", "/breaks", "/heals", "/moves", "/lengthens", "/hop"]
+    before = site(links, breaks="/a", heals="/gone", moves="/a", lengthens="/b", hop="/b")
+    after = site(links, breaks="/gone", heals="/a", moves="/b", lengthens="/hop", hop="/b")
+    assert nights(run, [before, after]) == {
+        "new": {
+            "broken-link": ["/breaks"],
+            "redirect-chain": ["/lengthens"],
+            "redirect-linked": ["/heals"],
+        },
+        "mended": {"broken-link": ["/heals"]},
+    }
+
+
+@pytest.mark.parametrize("status", [401, 403, 405, 407, 451])
+def test_restricted_page_is_mended_as_such(run: Run, status: int) -> None:
+    before, after = site(["/a", "/odd"]), site(["/a", "/odd"])
+    before.raw("/odd", status=status)
+    before.raw("/a", status=418)
+    after.page("/odd")
+    assert nights(run, [before, after]) == {
+        "new": {},
+        "mended": {"client-error": ["/a"], "restricted": ["/odd"]},
+    }
+
+
+@pytest.mark.parametrize("backend", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def test_what_depends_on_links_is_new_and_mended(run: Run, backend: str) -> None:
+    """Though the pages themselves are as they were: orphans, what robots.txt forbids, noindex."""
+    state = () if backend == "sqlite" else ("--state", new_state())
+    sites = []
+    for links in (["/a", "/no/x", "/hidden-1"], ["/b", "/no/y", "/hidden-2"]):
+        made = site(links)
+        made.robots("User-agent: *\nDisallow: /no/\nSitemap: {origin}/old.xml\n")
+        made.sitemap("/old.xml", ["/a", "/b", "/no/x", "/no/y", "/hidden-1", "/hidden-2"])
+        for name in ("/hidden-1", "/hidden-2"):
+            made.page(name, noindex=True)
+        sites.append(made)
+    assert nights(run, sites, *state) == {
+        "new": {"orphan": ["/a"], "robots-linked": ["/no/y"], "noindex-linked": ["/hidden-2"]},
+        "mended": {"orphan": ["/b"], "robots-linked": ["/no/x"], "noindex-linked": ["/hidden-1"]},
+    }
+
+
+def test_what_depends_on_other_pages_is_new_and_mended(run: Run) -> None:
+    sites = []
+    for noindex, code in (("/b", "xx-YY"), ("/a", "de")):
+        made = site(["/a", "/b", "/to-a", "/to-b", "/versions"])
+        for name in ("a", "b"):
+            made.page(f"/{name}", noindex=noindex == f"/{name}")
+            made.page(f"/to-{name}", canonical=f"/{name}")
+        versions = f'<link rel="alternate" hreflang="{code}" href="/versions">'
+        made.page("/versions", head=versions)
+        sites.append(made)
+    assert nights(run, sites, "--hreflang") == {
+        "new": {"canonical-chain": ["/to-a"], "noindex-linked": ["/a"]},
+        "mended": {"canonical-chain": ["/to-b"], "hreflang-code": ["/versions"], "noindex-linked": ["/b"]},
+    }
+
+
+def test_findings_of_a_setting_are_not_new_when_it_is(run: Run) -> None:
+    made = site(["/a"])
+    made.page("/a", head='<link rel="alternate" hreflang="xx-YY" href="/a">')
+    with made.serve(port=0) as origin:
+        for words, code in (((), 0), (("--hreflang",), 0), ((), 0)):
+            assert run("crawl", f"{origin}/", *WORDS, *words, "--fail-on", "new:warning")[0] == code
+            assert run("report", f"{origin}/", "--report", "r.json")[0] == 0
+            with open("r.json") as file:
+                assert json.load(file)["counts"]["mended"] == 0
+
+
+def test_failing_otherwise_is_not_mended(run: Run) -> None:
+    before, after = site(["/x", "/y"], y="/a"), site(["/x", "/a"])
+    after.raw("/x", status=500)
+    assert nights(run, [before, after], "--keep-failing", "0s") == {
+        "new": {"server-error": ["/x"]},
+        "mended": {"redirect-linked": ["/y"]},
+    }
