@@ -36,12 +36,12 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4422,
-    "model": 2093,
+    "model": 2094,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1070,
-    "rules": 5224,
+    "rules": 5236,
     "report": 4315,
     "fetch": 4162,
     "frontier": 9422,

@@ -23,10 +23,8 @@ from crawler.app.report import note_left_out
 from crawler.engine.robots import Access
 from crawler.model.external import BROKEN, Answer, BrokenFile, CheckedLink, DueLink, kind_of
 from crawler.model.note import BROKEN_FILES
-from crawler.model.outcome import HTML
 from crawler.model.reasons import Why
 from crawler.model.reply import Reply, Response
-from crawler.parse import headers as fields
 from crawler.parse import url as urls
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, Request, reads
@@ -149,7 +147,11 @@ async def _note_left(frontier: Frontier, kind: str, left: int, because: str) -> 
 
 def _on_hosts(files: Sequence[_File], own: Collection[str], most: int) -> Sequence[DueLink]:
     """The files on the first other hosts, by their place."""
-    links = [DueLink(number, file.url) for number, file in enumerate(files) if origin(file.url) not in own]
+    links = [
+        DueLink(number, file.url, is_file=True)
+        for number, file in enumerate(files)
+        if origin(file.url) not in own
+    ]
     hosts = {*islice(dict.fromkeys(urls.host(link.url) for link in links), most)}
     return [link for link in links if urls.host(link.url) in hosts]
 
@@ -212,17 +214,11 @@ async def _answer(url: Url, access: Access, hosts: Collection[str], hops: int) -
         if not permit.allowed:
             return BrokenFile("")
         reply = await _reply(redirects.url, access)
-    answer = answer_of(reply, redirects, sets_cookie=False)
-    code = (Answer.PAGE if answer is Answer.OK and _is_page(reply) else answer).value
-    return BrokenFile(code, reply.status if isinstance(reply, Response) else None)
+    answer = answer_of(reply, redirects, sets_cookie=False, is_file=True)
+    return BrokenFile(answer.value, reply.status if isinstance(reply, Response) else None)
 
 
 async def _reply(url: Url, access: Access) -> Reply:
     reply = await access.fetch(Request(url, head=True))
-    is_unsure = needs_get(reply) or _is_page(reply)
+    is_unsure = needs_get(reply, is_file=True)
     return await access.fetch(Request(url, wants_body=lambda *_: False)) if is_unsure else reply
-
-
-def _is_page(reply: Reply) -> bool:
-    """Whether a web page is shown: some sites have one for all that is missing, with status 200."""
-    return isinstance(reply, Response) and fields.content_type(reply.headers.get("content-type"))[0] in HTML

@@ -192,21 +192,21 @@ class ExternalLinks:
         while reply is None or redirects.follow(reply):
             if exclusion := await self._exclusion(redirects.url):
                 return self._checked(link, exclusion.answer, None, _words(redirects, exclusion.detail))
-            reply = await self._exchange(redirects.url)
+            reply = await self._exchange(redirects.url, is_file=link.is_file)
             sets_cookie = sets_cookie or (
                 isinstance(reply, Response) and bool(reply.headers.get("set-cookie"))
             )
-        answer = answer_of(reply, redirects, sets_cookie=sets_cookie)
+        answer = answer_of(reply, redirects, sets_cookie=sets_cookie, is_file=link.is_file)
         status = reply.status if isinstance(reply, Response) else None
         return self._checked(link, answer, status, _words(redirects, getattr(reply, "detail", "")))
 
     def _checked(self, link: DueLink, answer: Answer, status: int | None, detail: str) -> CheckedLink:
         return CheckedLink(link.id, answer.value, status, detail[:LONGEST_DETAIL], self.now())
 
-    async def _exchange(self, url: Url) -> Reply:
+    async def _exchange(self, url: Url, *, is_file: bool) -> Reply:
         """The reply to a HEAD, or to a GET if the first may be wrong."""
         reply = await self._fetch(Request(url, head=True))
-        if needs_get(reply):
+        if needs_get(reply, is_file=is_file):
             again = await self._fetch(Request(url, wants_body=_no_body))
             is_refused = isinstance(reply, Response) and reply.status in REFUSING
             reply = reply if is_refused and isinstance(again, Broken) else again

@@ -70,6 +70,7 @@ class DueLink(Struct, frozen=True):
     id: int
     url: Url
     checked: float = 0.0  # before: seconds since the epoch; 0: never
+    is_file: bool = False  # an image, script or style sheet: a web page in its place is none
 
 
 class CheckedLink(NamedTuple):

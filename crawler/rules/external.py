@@ -8,10 +8,12 @@ from collections import Counter, defaultdict
 from typing import Final
 
 from crawler.model.external import Answer, DueLink
+from crawler.model.outcome import HTML
 from crawler.model.protocol import REDIRECTS
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Reply, Response
 from crawler.parse import url as urls
+from crawler.parse.headers import content_type
 from crawler.rules.redirects import Redirects, Stopped
 
 REFUSING: Final = frozenset({401, 403, 407, 408, 425, 429, 451, 999})
@@ -73,18 +75,27 @@ def asks_for_less(reply: Reply) -> bool:
     return reply.status in {429, 999} or (reply.status == 503 and bool(reply.headers.get("retry-after")))
 
 
-def needs_get(reply: Reply) -> bool:
+def needs_get(reply: Reply, *, is_file: bool = False) -> bool:
     """Whether the reply to a HEAD is to be confirmed by a GET: some hosts refuse HEAD, or answer it wrongly.
 
     No reply but a good one is taken from a HEAD, apart from those that ask for fewer requests.
     """
     if asks_for_less(reply):
         return False
+    if is_file and _is_page(reply):
+        return True
     return reply.transient or reply.cause not in FINAL if isinstance(reply, Broken) else reply.status >= 400
 
 
-def answer_of(reply: Reply, redirects: Redirects, *, sets_cookie: bool) -> Answer:
-    """What the last reply says. `redirects`: those that led to it; `sets_cookie`: one of these did."""
+def _is_page(reply: Reply) -> bool:
+    """Whether a web page is shown: some sites have one for all that is missing, with status 200."""
+    return isinstance(reply, Response) and content_type(reply.headers.get("content-type"))[0] in HTML
+
+
+def answer_of(reply: Reply, redirects: Redirects, *, sets_cookie: bool, is_file: bool = False) -> Answer:
+    """What the last reply says. `redirects`: those that led to it; `sets_cookie`: one of these did;
+    `is_file`: an image, script or style sheet was asked for.
+    """
     if isinstance(reply, Broken):
         return ANSWER_BY_CAUSE.get(reply.cause, Answer.PROTOCOL)
     if reply.status in REDIRECTS:
@@ -93,7 +104,8 @@ def answer_of(reply: Reply, redirects: Redirects, *, sets_cookie: bool) -> Answe
         return Answer.NOT_FOUND
     if reply.status in REFUSING or asks_for_less(reply):
         return Answer.REFUSED
-    return ANSWER_BY_CLASS.get(reply.status // 100, Answer.STATUS)
+    answer = ANSWER_BY_CLASS.get(reply.status // 100, Answer.STATUS)
+    return Answer.PAGE if is_file and answer is Answer.OK and _is_page(reply) else answer
 
 
 def _stopped(reply: Response, redirects: Redirects, *, sets_cookie: bool) -> Answer:

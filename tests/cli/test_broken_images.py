@@ -232,20 +232,22 @@ def test_an_image_is_new_in_the_night_in_which_it_broke(web: Web) -> None:  # no
     assert {row["new"] for row in faulty(web).values()} == {"false"}
 
 
-def test_a_page_in_place_of_an_image_is_broken(web: Web) -> None:  # noqa: F811
+@pytest.mark.parametrize("host", ["home", "good"])
+def test_a_page_in_place_of_an_image_is_broken(web: Web, host: str) -> None:  # noqa: F811
     """Many sites answer with their start page, and status 200, for what does not exist."""
-    shows(web, "/page.png", "/odd.png")
+    shows(web, f"{host}:/page.png", f"{host}:/odd.png")
+    server = web.home if host == "home" else web.good
 
     def odd(talk: Talk) -> None:  # wrong about what a GET would bring
         kind = "text/html" if talk.asked.method == "HEAD" else "image/png"
         talk.say(http("", Content_Type=kind))
 
-    web.home.put("/page.png", http("<title>Home</title>"))
-    web.home.put("/odd.png", odd)
+    server.put("/page.png", http("<title>Home</title>"))
+    server.put("/odd.png", odd)
     assert web.crawl("--images")[0] == 0
     found = faulty(web)
-    assert found.keys() == {"home:/page.png"}
-    row = found["home:/page.png"]
+    assert found.keys() == {f"{host}:/page.png"}
+    row = found[f"{host}:/page.png"]
     assert (row["status"], row["detail"]) == ("200", "a web page answers in its place")
     assert web.crawl("--images")[0] == 0
-    assert written(web) == ["home:/odd.png"]
+    assert written(web) == [f"{host}:/odd.png"]
