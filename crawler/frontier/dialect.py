@@ -27,6 +27,10 @@ WORDS: Final = frozenset({
     "place",
     # Functions: of values none of which is NULL, and of where a text contains another one, from 1 on.
     "least", "greatest", "position",
+    # Joins with the elements of an array, as `j.value`: of ids, and of JSON in a text; and how many it has.
+    "each", "each_json", "json_size",
+    # For readers: seconds since the epoch as a date and time in UTC, and a text of JSON.
+    "time", "json",
     # The time in seconds since the epoch.
     "clock",
     # The session of this connection, and whether that of a member has ended.
@@ -39,7 +43,7 @@ WORDS: Final = frozenset({
     # by a key of several columns only.
     "often_updated", "emptied_often", "small",
 })  # fmt: skip
-"""Marks without arguments of their own."""
+"""Marks that are words: each is another one in each database. One with `{}` takes an argument."""
 
 
 class Dialect(ABC):
@@ -55,11 +59,14 @@ class Dialect(ABC):
     def _replaced(self, mark: re.Match[str]) -> str:
         name, inside = mark[1], self.sql(mark[2] or "")
         if name in self.words:
-            return self.words[name] if mark[2] is None else f"{self.words[name]}({inside})"
+            word = self.words[name]
+            if "{}" in word:
+                return word.format(inside)
+            return word if mark[2] is None else f"{word}({inside})"
         arguments = [part.strip() for part in inside.split(",")] if inside else []
         return str(getattr(self, name)(*arguments))
 
-    # -- marks with arguments
+    # -- other marks with arguments
 
     def found(self, *more: str) -> str:
         """A group of `FoundRow`, and `more` columns, as a table `r`."""
@@ -72,34 +79,6 @@ class Dialect(ABC):
     @abstractmethod
     def any(self, name: str, kind: str = "bigint") -> str:
         """The comparison of a column with all values of a parameter."""
-
-    @abstractmethod
-    def each(self, array: str) -> str:
-        """A join with the elements of an array: `j.value`."""
-
-    @abstractmethod
-    def each_json(self, array: str) -> str:
-        """The same for a text that is a JSON array."""
-
-    @abstractmethod
-    def json_size(self, array: str) -> str:
-        """The number of elements of such an array."""
-
-    @abstractmethod
-    def size(self, array: str) -> str:
-        """The number of elements of an array; 0 for NULL."""
-
-    @abstractmethod
-    def whole(self, seconds: str) -> str:
-        """Seconds without their fraction."""
-
-    @abstractmethod
-    def time(self, seconds: str) -> str:
-        """Seconds since the epoch as a date and time for readers, in UTC."""
-
-    @abstractmethod
-    def json(self, column: str) -> str:
-        """A text of JSON, for readers."""
 
     @abstractmethod
     def lock(self, *tables: str) -> str:

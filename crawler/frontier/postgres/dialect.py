@@ -43,6 +43,11 @@ class PostgresDialect(Dialect):
         "least": "least",
         "greatest": "greatest",
         "position": "strpos",
+        "each": "CROSS JOIN LATERAL unnest({}) WITH ORDINALITY AS j (value, place)",
+        "each_json": "CROSS JOIN LATERAL json_array_elements({}::json) AS j",
+        "json_size": "json_array_length({}::json)",
+        "time": "(to_timestamp(floor({})) AT TIME ZONE 'UTC')",
+        "json": "{}::json",
         "clock": "extract(epoch FROM clock_timestamp())",
         "backend": "pg_backend_pid()",
         # Only if this session has lasted: after a restart of the server, none has.
@@ -70,27 +75,6 @@ class PostgresDialect(Dialect):
 
     def any(self, name: str, kind: str = "bigint") -> str:
         return f"= ANY (:{name}::{'uuid' if kind == 'key' else kind}[])"
-
-    def each(self, array: str) -> str:
-        return f"CROSS JOIN LATERAL unnest({array}) WITH ORDINALITY AS j (value, place)"
-
-    def each_json(self, array: str) -> str:
-        return f"CROSS JOIN LATERAL json_array_elements({array}::json) AS j"
-
-    def json_size(self, array: str) -> str:
-        return f"json_array_length({array}::json)"
-
-    def size(self, array: str) -> str:
-        return f"coalesce(cardinality({array}), 0)"
-
-    def whole(self, seconds: str) -> str:
-        return f"floor({seconds})::bigint"
-
-    def time(self, seconds: str) -> str:
-        return f"(to_timestamp(floor({seconds})) AT TIME ZONE 'UTC')"
-
-    def json(self, column: str) -> str:
-        return f"{column}::json"
 
     def lock(self, *tables: str) -> str:
         return f"FOR UPDATE OF {', '.join(tables)}" if tables else "FOR UPDATE"

@@ -27,6 +27,11 @@ class SqliteDialect(Dialect):
         "least": "min",
         "greatest": "max",
         "position": "instr",
+        "each": "CROSS JOIN json_each({}) AS j",
+        "each_json": "CROSS JOIN json_each({}) AS j",
+        "json_size": "json_array_length({})",
+        "time": "datetime({}, 'unixepoch')",
+        "json": "{}",
         "clock": "CAST(strftime('%s') AS INTEGER)",
         "backend": "NULL",
         "disconnected": "false",
@@ -48,27 +53,6 @@ class SqliteDialect(Dialect):
 
     def any(self, name: str, kind: str = "bigint") -> str:  # noqa: ARG002 - values have their own types
         return f"IN (SELECT value FROM json_each(:{name}))"
-
-    def each(self, array: str) -> str:
-        return f"CROSS JOIN json_each({array}) AS j"
-
-    def each_json(self, array: str) -> str:
-        return self.each(array)
-
-    def json_size(self, array: str) -> str:
-        return f"json_array_length({array})"
-
-    def size(self, array: str) -> str:
-        return f"coalesce(json_array_length({array}), 0)"
-
-    def whole(self, seconds: str) -> str:
-        return f"CAST({seconds} AS INTEGER)"
-
-    def time(self, seconds: str) -> str:
-        return f"datetime({seconds}, 'unixepoch')"
-
-    def json(self, column: str) -> str:
-        return column
 
     def lock(self, *tables: str) -> str:  # noqa: ARG002 - nothing is locked
         return ""
