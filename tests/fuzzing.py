@@ -87,7 +87,7 @@ def refresh(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     found = parse_refresh(text)
     assert found is None or found[0] >= 0
-    srcset.candidates(text)
+    list(srcset.candidates(text))
 
 
 def page(data: bytes) -> None:

@@ -35,21 +35,21 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4422,
+    "parse": 4417,
     "model": 2094,
     "errors": 172,
     "scratch": 72,
     "settings": 1721,
     "ports": 1070,
-    "rules": 5236,
-    "report": 4315,
+    "rules": 5232,
+    "report": 4310,
     "fetch": 4162,
-    "frontier": 9422,
+    "frontier": 9369,
     "sitemap": 5020,
-    "engine": 3898,
+    "engine": 3894,
     "workers": 1426,
-    "app": 6362,
-    "cli": 6013,
+    "app": 6358,
+    "cli": 6007,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

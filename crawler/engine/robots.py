@@ -202,10 +202,6 @@ class Robots:
             return Permit(allowed=True)
         return self._recall(urls.origin(url)).permit(url)
 
-    def decide(self, url: Url) -> Decision:
-        """The group and the line that decide for `url`, of a known origin, regardless of `ignore`."""
-        return self._recall(urls.origin(url)).decide(url)
-
     def delay(self, origin: str) -> float | None:
         """The Crawl-delay for this crawler, in seconds."""
         rules = self._recall(origin).rules

@@ -85,7 +85,7 @@ class AnchorRow(NamedTuple):
     id: int  # of the page
     target: int  # the id of the URL to which it leads
     text: str = ""  # cut to `parse.anchors.LONGEST_TEXT`
-    landmark: str = ""  # one of `parse.anchors.PLACES`
+    landmark: str = ""  # a `parse.anchors.Place`
     version: str = ""  # of the content of the page
 
 

@@ -6,7 +6,7 @@ is not decided here. Pure.
 """
 
 from itertools import islice
-from typing import Annotated, Final, Literal, NamedTuple, get_args
+from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -21,7 +21,6 @@ MOST_NODES: Final = 200  # within a link, that are looked at
 MOST_ANCESTORS: Final = 200  # of a link
 
 Place = Literal["", "nav", "header", "main", "footer", "aside", "head", "image"]
-PLACES: Final[frozenset[str]] = frozenset(get_args(Place))
 _LINKING: Final = (("a", "href"), ("area", "href"), ("frame", "src"), ("iframe", "src"), ("link", "href"))
 CLICKABLE: Final = frozenset({"a", "area"})  # which lead to the base without an address
 _TAGS: Final[dict[str, Place]] = {

@@ -35,18 +35,14 @@ class Candidate(NamedTuple):
     size: Size
 
 
-def candidates(text: str) -> list[str]:
-    """The URLs of all valid candidates, in their order."""
-    return [found.url for found in _candidates(text)]
-
-
 def largest(text: str, is_wanted: Callable[[str], bool] = bool) -> str | None:
     """The URL of the largest wanted candidate by width, else by density; the first of equals."""
-    wanted = [found for found in _candidates(text) if is_wanted(found.url)]
+    wanted = [found for found in candidates(text) if is_wanted(found.url)]
     return max(wanted, key=lambda found: found.size).url if wanted else None
 
 
-def _candidates(text: str) -> Iterator[Candidate]:
+def candidates(text: str) -> Iterator[Candidate]:
+    """All valid candidates, in their order."""
     at = 0
     while True:
         at = _end(_SKIP, text, at)

@@ -30,11 +30,6 @@ class Code(Enum):
         member.severity, member.heading, member.says = severity, heading, says
         return member
 
-    @classmethod
-    def of(cls, code: str) -> Self:
-        """The member with that code. Raises `ValueError`."""
-        return cls(code)  # type: ignore[call-arg]  # a lookup by value; mypy checks `__new__` instead
-
     BROKEN_LINK = (
         "broken-link", Severity.ERROR, "Broken links",
         "Visitors who follow a link to one of these URLs get an error page (404 or 410), perhaps after a "

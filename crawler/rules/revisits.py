@@ -155,18 +155,6 @@ class SiteRate(NamedTuple):
     announced: float
 
 
-def chosen(pages: Iterable[tuple[Any, ...]], now: float, max_age: float, most: int) -> list[Revisit]:
-    """The pages to visit, the first one first.
-
-    `pages`: the values of `Revisit` without the last. `max_age`: seconds.
-
-    Urgent ones are first, and those that were not visited for `max_age`, the oldest first. The others follow
-    by the days for which a change is expected to have been missed, also by what sitemaps announce. Of
-    equal ones those that are announced come first, each in an order that nobody chose.
-    """
-    return plan(pages, now, max_age, most)[0]
-
-
 def plan(
     pages: Iterable[tuple[Any, ...]],
     now: float,
@@ -175,7 +163,15 @@ def plan(
     site_rate: SiteRate | None = None,
     likelier: Mapping[Any, float] = MappingProxyType({}),
 ) -> tuple[list[Revisit], SiteRate]:
-    """See `chosen`. `likelier`: by the last value of a page, how much likelier it has changed."""
+    """The pages to visit, the first one first; and the rate of the site.
+
+    `pages`: the values of `Revisit` without the last. `max_age`: seconds. `likelier`: by the last value of a
+    page, how much likelier it has changed.
+
+    Urgent ones are first, and those that were not visited for `max_age`, the oldest first. The others follow
+    by the days for which a change is expected to have been missed, also by what sitemaps announce. Of
+    equal ones those that are announced come first, each in an order that nobody chose.
+    """
     alike = defaultdict[tuple[Any, ...], list[tuple[Any, ...]]](list)
     for page in pages:
         alike[(*page[HISTORY], likelier.get(page[-1], 1.0)) if likelier else page[HISTORY]].append(page)

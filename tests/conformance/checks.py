@@ -261,7 +261,7 @@ def x_robots_tag(given: Given) -> tuple[Any, Any]:
 
 
 def first_candidate(given: Given) -> tuple[Any, Any]:
-    found = srcset.candidates(given["srcset"])
+    found = [candidate.url for candidate in srcset.candidates(given["srcset"])]
     return given["first_url"], found[0] if found else None
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.engine import robots as permits
-from crawler.engine.robots import MAX_BODY, CacheSize, Robots
+from crawler.engine.robots import MAX_BODY, CacheSize, Robots, origin_rules
 from crawler.model.reasons import Cause, Why
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.robots import RobotsFile
@@ -522,14 +522,17 @@ async def test_permit_has_reason_and_rule_line() -> None:
     no, yes = robots.permit(Url(f"{SITE}/private/x")), robots.permit(Url(f"{SITE}/x"))
     assert (no.allowed, no.why, no.line) == (False, Why.ROBOTS, "line 2: Disallow: /private")
     assert (yes.allowed, yes.why, yes.line) == (True, None, "")
-    assert robots.decide(Url(f"{SITE}/private")).group == "line 1: User-agent: *"
+    assert (
+        origin_rules(RobotsFile("rules", FORBID), "me", SITE).decide(Url(f"{SITE}/private")).group
+        == "line 1: User-agent: *"
+    )
 
 
 async def test_missing_robots_txt_allows_all_and_failing_one_nothing() -> None:
     assert (await learned(RobotsFile("none"))).permit(Url(f"{SITE}/x")).allowed
     no = (await learned(RobotsFile("down", detail="HTTP 503"))).permit(Url(f"{SITE}/x"))
     assert (no.allowed, no.why, no.line) == (False, Why.ROBOTS_DOWN, "HTTP 503")
-    assert not (await learned(RobotsFile("down"))).decide(Url(f"{SITE}/x")).allowed
+    assert not origin_rules(RobotsFile("down"), "me", SITE).decide(Url(f"{SITE}/x")).allowed
 
 
 async def test_unknown_origin_is_disallowed() -> None:
@@ -544,7 +547,6 @@ async def test_ignore_robots_still_reads_sitemaps_and_crawl_delay() -> None:
     text = b"Sitemap: /s.xml\nUser-agent: *\nDisallow: /\nCrawl-delay: 2"
     robots = await learned(RobotsFile("rules", text), ignore=True)
     assert robots.permit(Url(f"{SITE}/x")).allowed
-    assert not robots.decide(Url(f"{SITE}/x")).allowed
     assert robots.sitemaps(SITE) == [f"{SITE}/s.xml"]
     assert robots.delay(SITE) == 2.0
     assert (await learned(RobotsFile("down"), ignore=True)).permit(Url(f"{SITE}/x")).allowed

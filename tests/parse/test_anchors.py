@@ -1,11 +1,13 @@
 """What the links of a page say, and where they stand."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from crawler.parse.anchors import LONGEST_TEXT, MOST_ANCHORS, PLACES, anchors, clean
+from crawler.parse.anchors import LONGEST_TEXT, MOST_ANCHORS, Place, anchors, clean
 from crawler.parse.extract import Extract
 from crawler.parse.html import PageSource
 
@@ -101,7 +103,7 @@ def test_any_text_becomes_one_short_line(text: str) -> None:
 def test_any_markup_is_read(markup: str) -> None:
     for _, text, where in read(markup):
         assert text == clean(text)
-        assert where in PLACES
+        assert where in get_args(Place)
 
 
 def test_pictures_have_their_text_and_place() -> None:

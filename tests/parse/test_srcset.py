@@ -26,12 +26,13 @@ from crawler.parse.srcset import candidates, largest
     ],
 )
 def test_candidates(text: str, urls: list[str]) -> None:
-    assert candidates(text) == urls
+    assert [found.url for found in candidates(text)] == urls
 
 
 @given(st.text(st.sampled_from("a1.,()wxh-eE \t\n\x0c")))
 def test_any_text_is_accepted(text: str) -> None:
-    assert all(url and not url.endswith(",") and not url.startswith(",") for url in candidates(text))
+    urls = [found.url for found in candidates(text)]
+    assert all(url and not url.endswith(",") and not url.startswith(",") for url in urls)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_a_width_beats_every_density(widths: list[int], density: float) -> None:
 
 @given(st.text(st.sampled_from("a1.,()wxh-eE \t\n\x0c")))
 def test_the_largest_is_a_candidate(text: str) -> None:
-    found = candidates(text)
+    found = [candidate.url for candidate in candidates(text)]
     assert largest(text) in found if found else largest(text) is None
 
 
@@ -80,5 +81,5 @@ def test_the_largest_is_a_candidate(text: str) -> None:
 def test_plain_descriptors_are_read_as_the_standard_says(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(srcset, "_PLAIN", re.compile("(?!)"))
-        slowly = [*srcset._candidates(text)]
-    assert [*srcset._candidates(text)] == slowly
+        slowly = [*srcset.candidates(text)]
+    assert [*srcset.candidates(text)] == slowly

@@ -20,7 +20,6 @@ from crawler.rules.revisits import (
     Watched,
     batch,
     beside,
-    chosen,
     hubs,
     plan,
 )
@@ -54,7 +53,7 @@ class Known:
 
 def order(*pages: Known, most: int = 1_000, now: float = NOW) -> list[int]:
     rows = [page.row(number)[:-1] for number, page in enumerate(pages)]
-    return [page.id for page in chosen(rows, now, MAX_AGE, most)]
+    return [page.id for page in plan(rows, now, MAX_AGE, most)[0]]
 
 
 @pytest.mark.parametrize(
@@ -138,11 +137,11 @@ def test_choice_depends_neither_on_order_nor_on_seconds(
     pages: list[Known], most: int, seed: int, late: float
 ) -> None:
     rows = [page.row(number)[:-1] for number, page in enumerate(pages)]
-    found = [page.id for page in chosen(rows, NOW, MAX_AGE, most)]
+    found = [page.id for page in plan(rows, NOW, MAX_AGE, most)[0]]
     assert len(found) == min(most, len(pages)) == len(set(found))
     Random(seed).shuffle(rows)
-    assert [page.id for page in chosen(rows, NOW + late, MAX_AGE, most)] == found
-    all_of_them = [page.id for page in chosen(rows, NOW, MAX_AGE, len(rows))]
+    assert [page.id for page in plan(rows, NOW + late, MAX_AGE, most)[0]] == found
+    all_of_them = [page.id for page in plan(rows, NOW, MAX_AGE, len(rows))[0]]
     assert all_of_them[: len(found)] == found, "a larger budget only adds pages"
 
 

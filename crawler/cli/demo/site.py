@@ -8,7 +8,6 @@ serves one without a network.
 `{origin}` in links, robots.txt and Location becomes the origin that the site is served at.
 """
 
-import hashlib
 import html
 import socket
 import ssl
@@ -245,8 +244,3 @@ def _phrase(status: int) -> str:
 
 def _pairs(headers: Fields) -> list[tuple[str, str]]:
     return list(headers.items() if isinstance(headers, Mapping) else headers)
-
-
-def etag(text: str) -> str:
-    """A strong ETag for a text."""
-    return f'"{hashlib.sha256(text.encode()).hexdigest()[:16]}"'
