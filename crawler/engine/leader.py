@@ -72,18 +72,13 @@ class Leader(Struct, eq=False):
             return Event.SETTLED
         if await self.site.scripted.choose():
             return None
-        if phase is Phase.ARRIVING and self._is_partial:
-            released = await self.frontier.arrive(self.site.starts.ends) if self.site.starts.have_moved else 0
-        else:
-            released = await self.release()
-        if released:
-            return None
         if phase is Phase.ARRIVING:
+            if self.site.starts.have_moved and await self.frontier.arrive(self.site.starts.ends):
+                return None
             await self._leave_starts()
             return Event.SETTLED
-        if phase is Phase.CRAWLING and await self._ask_places():
-            return None
-        return None if await self._descend() else Event.SETTLED
+        goes_on = await self._descend() or await self.release() or await self._ask_places()
+        return None if goes_on or await self._shorten() else Event.SETTLED
 
     async def release(self) -> int:
         """Releases the next held URLs, if there are any; while others wait, those of other hosts."""
@@ -124,15 +119,19 @@ class Leader(Struct, eq=False):
             await self.site.missing.ask(self.site.starts.ends)
 
     async def _descend(self) -> bool:
-        """Begins the next level, or the URLs that turned out to be less deep than was assumed. False if there
-        are none.
+        """Begins the next level within the limit, if there is one."""
+        if self.depth == self.deepest:
+            return False
+        next_level = await self.frontier.read(reads.LeastDepth())
+        self.depth = self.deepest if next_level is None else next_level
+        return next_level is not None
 
-        A level is finished before the next begins: which URLs are within the limit must not depend on timing.
+    async def _shorten(self) -> bool:
+        """Queues what is within the depth limit because its page turned out to be less deep than was assumed;
+        whether there is any.
+
+        Which URLs are within the limit must not depend on timing.
         """
-        if self.depth != self.deepest and (await self.frontier.read(reads.RunBalance())).open:
-            self.depth = (self.depth or 0) + 1
-            return True
-        self.depth = self.deepest
         if not await self.frontier.shorten(traps.DEEPEST):
             return False
         await self._check_filtered_again()

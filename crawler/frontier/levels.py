@@ -102,6 +102,12 @@ class _Linked(Struct, frozen=True):
     original: str  # the first page with that content
 
 
+def least_depth(db: Database) -> int | None:
+    """See `ports.reads.LeastDepth`."""
+    (front,) = db.one(FRONT)
+    return None if front is None else int(front)
+
+
 class Levels:
     """The levels of the current run."""
 
@@ -119,7 +125,7 @@ class Levels:
         """
         if self._patterns.level is not None or not self._budget.may_be_poor(settled, begun + IN_FLIGHT):
             return ANY_DEPTH
-        (front,) = self._db.one(FRONT)
+        front = least_depth(self._db)
         if front is None:
             return ANY_DEPTH
         due = self._db.count(QUEUED_AT, {"front": front}) + begun
@@ -128,7 +134,7 @@ class Levels:
             self._db.do(HOLD, {"front": front})
             self._patterns.set_level(0)
         self._judged = front
-        return int(front)
+        return front
 
     def descend(self, deepest: int) -> int:
         """Release the next level, down to `deepest`, as far as the budget goes; how many URLs are due.

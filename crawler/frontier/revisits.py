@@ -275,16 +275,16 @@ class Revisits:
 
     def arrive(self, pages: Sequence[Url]) -> int:
         """See `ports.Queue.arrive`. No limit keeps them."""
-        if not self._patterns.is_partial:
-            return 0
         given = {"run": self._db.run, "since": self._db.since, "keys": self._db.dialect.keys(pages)}
-        self._open([Revisit(*row) for row in self._db.all(f"{_KNOWN} AND {_NAMED}", given)], PLANNED)
+        if self._patterns.is_partial:
+            self._open([Revisit(*row) for row in self._db.all(f"{_KNOWN} AND {_NAMED}", given)], PLANNED)
         ids = [number for (number,) in self._db.all(f"{_OPENED_AT} < {QUEUED}", given)]
         for table in "visit", "url":
             self._db.do(
                 f"UPDATE {table} SET depth = 0 WHERE id @any(ids)", {"ids": self._db.dialect.all_of(ids)}
             )
-        release(self._db, ids, self._patterns.round + 1)
+        if release(self._db, ids, self._patterns.round + 1):
+            self._patterns.next_round()
         return len(self._db.all(f"{_OPENED_AT} = {QUEUED}", given))
 
     def within(self, wanted: int) -> int:

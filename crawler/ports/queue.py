@@ -116,8 +116,10 @@ class Queue(Pacer, Reads, Protocol):
         ...
 
     async def arrive(self, pages: Sequence[Url]) -> int:
-        """Queues those of these URLs, to which start URLs redirect, that a partial run has not visited; how
-        many are due.
+        """Queues those of these URLs, to which start URLs redirect, that are held or, in a partial run, were
+        not visited; how many are due.
+
+        All else that is held waits until the whole queue is empty, also when another leader takes over.
         """
         ...
 

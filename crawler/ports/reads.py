@@ -81,6 +81,10 @@ class MembersOfRun(Query[Sequence[Member]], frozen=True):
     """The members that worked on this run since it was last resumed."""
 
 
+class LeastDepth(Query[int | None], frozen=True):
+    """The least depth of what is queued, waits or is leased; None if nothing is."""
+
+
 class Waits(Query[Sequence[Wait]], frozen=True):
     """What open work waits for, longer than a few seconds: the first to be due first."""
 

@@ -175,6 +175,39 @@ async def test_resumed_crawl_lists_what_uninterrupted_crawl_lists(tmp_path: Path
     assert part.listed == whole.listed
 
 
+def listing(_: str, query: dict[str, str]) -> CannedResponse:
+    """A list with one of two texts, which leads to an article; three lists lead to the same one."""
+    number = int(query["n"])
+    return html("the same list" if number % 3 else "a list", f"/article/{number // 3}")
+
+
+def article(path: str, _: dict[str, str]) -> CannedResponse:
+    words = blake2b(path.encode()).hexdigest().translate(str.maketrans("0123456789", "ghijklmnop"))
+    return html(words, f"/note/{path.rpartition('/')[2]}")
+
+
+LISTS: dict[str, Page] = {
+    "/": start(*(f"/f?n={number}" for number in range(120)), "/plain"),
+    "/plain": lambda *_: html("a plain page"),
+    "/f": listing,
+    "/article/*": article,
+    "/note/*": article,
+}
+
+
+@pytest.mark.parametrize("limit", [None, 6])
+async def test_samples_are_judged_by_all_they_led_to(tmp_path: Path, limit: int | None) -> None:
+    """Also when a run is resumed before that was read, and with a limit that no page exceeds."""
+    with served(LISTS) as (site, origin):
+        await crawl(origin, tmp_path, max_depth=limit)
+        once = asked(site)
+        assert [sum(path in target for target in once) for path in ("/article/", "/note/")] == [40, 40]
+        begun, chosen = len(site.log), {"max_pages": 20, "max_depth": limit, "state": str(tmp_path / "s.db")}
+        while (await crawl(origin, tmp_path, **chosen)).ending is not Ending.COMPLETE:
+            pass
+        assert asked(site, begun) == once
+
+
 def command(origin: str, folder: Path, *more: str) -> list[str]:
     return [
         "crawl", origin + "/", "--rate", "0", "-q", "--retries", "1", "--state",
