@@ -45,6 +45,7 @@ class Leader(Struct, eq=False):
     depth: int | None = 0
     # Of a partial run, nothing is released before the seeds are read, and levels do not matter.
     _is_partial: bool = False
+    _before: int = 0  # URLs that were settled before this member led
     _next_look: int = FIRST_LOOK  # after so many requests
 
     @property
@@ -54,7 +55,10 @@ class Leader(Struct, eq=False):
 
     async def enter(self, phase: Phase) -> None:
         if phase is Phase.ARRIVING:
-            run, _ = await together(self.frontier.read(reads.NewestRun()), self.site.starts.recall())
+            read = self.frontier.read
+            run, self._before, _ = await together(
+                read(reads.NewestRun()), read(reads.SettledSoFar()), self.site.starts.recall()
+            )
             self._is_partial, self.depth = run is not None and run.follows is not None, 0
             starts = [Visit(url) for url in self.site.candidates.scope.starts]
             self.stats.found(await self.frontier.add(starts, Seed(SeedKind.START)))
@@ -92,7 +96,10 @@ class Leader(Struct, eq=False):
         return answer.released
 
     async def look_around(self, requested: int) -> None:
-        """Asks doubtful folders what they answer to anything, more seldom as the crawl goes on."""
+        """Asks doubtful folders what they answer to anything, more seldom as the crawl goes on. Soon when a
+        run is resumed: it may be stopped again before the next look.
+        """
+        requested += self._before
         if requested >= self._next_look:
             self._next_look = int(LATER * requested)
             await self._ask_places()

@@ -91,6 +91,11 @@ def questions_left(db: Database) -> int | None:
     return max(0, questions_for(found.contents) - found.requests - found.beside)
 
 
+def settled_so_far(db: Database) -> int:
+    """See `ports.reads.SettledSoFar`."""
+    return db.count(SETTLED_SO_FAR, {"run": db.run})
+
+
 def _count(db: Database, settled: int) -> _RunCounts:
     pages = db.ask(FOUND, {"run": db.run, "below": ANY_DEPTH})
     noted = db.ask(NOTED, {"run": db.run, "key": ASKED_PLACES.key})()
@@ -112,7 +117,7 @@ class Budget:
 
     def left(self, wanted: int) -> int:
         """How many of `wanted` requests may be made. The rows are counted only if it could be fewer."""
-        settled = self._settled()
+        settled = settled_so_far(self._db)
         found = self._found or NOTHING
         if found.left_at(settled) < wanted:
             found = self._count(settled)
@@ -134,9 +139,6 @@ class Budget:
         """Whether the site is poor by its pages below a depth, which are all settled."""
         requests, _, contents = self._db.one(FOUND, {"run": self._db.run, "below": below})
         return is_poor(requests, contents)
-
-    def _settled(self) -> int:
-        return self._db.count(SETTLED_SO_FAR, {"run": self._db.run})
 
     def _count(self, settled: int) -> _RunCounts:
         self._found = _count(self._db, settled)

@@ -44,6 +44,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.AnsweringPages: publications.answering_pages,
     reads.LostPages: publications.lost_pages,
     reads.PublishedExamples: publications.published_examples,
+    reads.SettledSoFar: budget.settled_so_far,
     reads.LeastDepth: levels.least_depth,
     reads.Waits: waits.waits,
     reads.RunBalance: queries.balance,

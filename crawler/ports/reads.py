@@ -81,6 +81,10 @@ class MembersOfRun(Query[Sequence[Member]], frozen=True):
     """The members that worked on this run since it was last resumed."""
 
 
+class SettledSoFar(Query[int], frozen=True):
+    """How many URLs all members of this run have settled."""
+
+
 class LeastDepth(Query[int | None], frozen=True):
     """The least depth of what is queued, waits or is leased; None if nothing is."""
 

@@ -208,6 +208,24 @@ async def test_samples_are_judged_by_all_they_led_to(tmp_path: Path, limit: int 
         assert asked(site, begun) == once
 
 
+async def test_a_run_resumed_every_few_pages_asks_its_folders_too(tmp_path: Path) -> None:
+    """Of an endless site, which has no last level at which to ask."""
+
+    def step(path: str, _: dict[str, str]) -> CannedResponse:
+        match path.split("/")[1:]:
+            case ["step", number, "view"]:
+                now = int(number) if number.isdigit() and len(number) < 9 else 1
+                return html(f"Step {number} of the tour.", *(f"/step/{2 * now + n}/view" for n in (0, 1)))
+        return Site.answer(404, b"")
+
+    guides = [f"/guide-{number}" for number in range(30)]
+    pages: dict[str, Page] = {path: lambda path, _: html(f"about {path}") for path in guides}
+    with served({**pages, "/": start(*guides, "/step/1/view"), "*": step}) as (site, origin):
+        chosen: dict[str, object] = {"max_pages": 33, "state": str(tmp_path / "s.db")}
+        while (await crawl(origin, tmp_path, **chosen)).ending is not Ending.COMPLETE:
+            assert len(site.log) < 1_000
+
+
 def command(origin: str, folder: Path, *more: str) -> list[str]:
     return [
         "crawl", origin + "/", "--rate", "0", "-q", "--retries", "1", "--state",
