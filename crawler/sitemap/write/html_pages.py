@@ -181,9 +181,8 @@ class HtmlPages:
 </body>
 </html>
 """
-        body = text.encode()
-        (self.folder / name).write_bytes(body)
-        return described(self.folder / name, 0, len(body))
+        (self.folder / name).write_bytes(text.encode())
+        return described(self.folder / name, 0)
 
     def _linked(self, links: Sequence[_Link]) -> Iterator[str]:
         folders: dict[str, list[_Link]] = {}

@@ -84,12 +84,11 @@ class Style(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """A written file. Sizes in bytes."""
+    """A written file."""
 
     name: str
     urls: int
-    size: int  # on disk
-    plain: int  # before compression
+    size: int  # bytes on disk
     sha256: str
     newest: datetime | None = None
     shard: Shard | None = None  # its range of URLs, if there are several files
@@ -287,21 +286,18 @@ def _fields(changefreq: str | None, priority: float | None) -> str:
 
 def _write_file(path: Path, form: FileForm, style: Style, lines: Sequence[bytes]) -> Part:
     """Writes a file, compressed if configured, and describes it."""
-    plain = 0
     with open(path, "xb" if form.splits else "ab") as raw:
         out = gzip.GzipFile("", "wb", LEVEL, raw, mtime=0) if style.gzip else raw
         with out:
-            for piece in _pieces(form, style, lines):
-                plain += len(piece)
-                out.write(piece)
-    return described(path, len(lines), plain)
+            out.writelines(_pieces(form, style, lines))
+    return described(path, len(lines))
 
 
-def described(path: Path, urls: int, plain: int) -> Part:
-    """A written file. `plain`: its bytes before compression."""
+def described(path: Path, urls: int) -> Part:
+    """A written file."""
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Part(path.name, urls, path.stat().st_size, plain, digest)
+    return Part(path.name, urls, path.stat().st_size, digest)
 
 
 def _xml(element: Element) -> str:
