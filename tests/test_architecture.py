@@ -35,21 +35,21 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4417,
+    "parse": 4416,
     "model": 2094,
     "errors": 172,
     "scratch": 72,
-    "settings": 1721,
-    "ports": 1080,
+    "settings": 1714,
+    "ports": 1061,
     "rules": 5232,
     "report": 4310,
-    "fetch": 4162,
-    "frontier": 9380,
-    "sitemap": 5020,
-    "engine": 3900,
-    "workers": 1426,
-    "app": 6358,
-    "cli": 6007,
+    "fetch": 4154,
+    "frontier": 9363,
+    "sitemap": 5004,
+    "engine": 3896,
+    "workers": 1425,
+    "app": 6357,
+    "cli": 6002,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

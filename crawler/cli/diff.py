@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -14,7 +13,7 @@ from msgspec import Struct
 from crawler.app.publication import published_as
 from crawler.cli.output import remark
 from crawler.cli.rows import Rows
-from crawler.cli.saved_state import opened_state, why_unknown
+from crawler.cli.saved_state import at_state, opened_state, why_unknown
 from crawler.cli.sitemap_sources import opened_sources, source_named
 from crawler.errors import ConfigError, Exit
 from crawler.model.outcome import Listed, Moved, code, says
@@ -53,7 +52,7 @@ async def compare(settings: Settings, old: str, new: str, *, form: str) -> Exit:
             await _load(comparison, side, place, places, settings)
         reasons = _Reasons()
         if state:
-            frontier = await stack.enter_async_context(opened_state(_at_state(settings, state), None))
+            frontier = await stack.enter_async_context(opened_state(at_state(settings, state), None))
             reasons = _Reasons(
                 frontier, await frontier.read(reads.NewestRun()), await published_as(frontier, settings)
             )
@@ -79,15 +78,11 @@ def _is_state(place: str) -> bool:
         return False
 
 
-def _at_state(settings: Settings, path: str) -> Settings:
-    return replace(settings, state=replace(settings.state, state=path, fresh=False))
-
-
 async def _load(comparison: Comparison, side: str, place: str, places: Places, settings: Settings) -> None:
     if not _is_state(place):
         await _load_sitemap(comparison, side, place, places)
         return
-    async with opened_state(_at_state(settings, place), None) as frontier:
+    async with opened_state(at_state(settings, place), None) as frontier:
         base = await published_as(frontier, settings)
         async for chunk in frontier.stream(reads.ListedEntries()):
             entries = ((base.published(e.url) if base else e.url, e.lastmod) for e in chunk)

@@ -36,9 +36,7 @@ from crawler.rules.external import (
 from crawler.rules.redirects import Redirects
 
 DELAY: Final = 1.0  # seconds between two requests to a host, at least
-LONGEST_WAIT: Final = (
-    15.0  # seconds to wait for the turn of a host; what needs more is left to the next check
-)
+LONGEST_WAIT: Final = 15.0  # seconds to wait for the turn of a host; what needs more is left for later
 EXCHANGE: Final = 15.0  # seconds for one request
 HOST_SECONDS: Final = 120.0  # spent waiting for the responses of one host
 # hosts contacted for the first time at once: as many names as uvloop looks up, others would time out waiting

@@ -109,9 +109,7 @@ class Access(Struct, eq=False):
         return delay
 
 
-MAX_BODY: Final = (
-    4 * 1024 * 1024
-)  # bytes of a response; far above LIMIT: a long file is truncated, not rejected
+MAX_BODY: Final = 4 * 1024 * 1024  # bytes of a response; far above LIMIT: a long file is not rejected
 MAX_TEXT: Final = LIMIT + 1  # one byte more, so that `parse` can tell that the file was longer
 LARGE: Final = 16 * 1024  # bytes of a file that is parsed in a thread
 

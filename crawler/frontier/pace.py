@@ -13,9 +13,8 @@ FAR: Final = 1_200.0  # seconds; by default, no slot or pause is farther ahead
 ROBOTS_DAY: Final = 86_400.0  # robots.txt is read again after a day (RFC 9309 2.4)
 BACKOFF_DECAY: Final = 0.93  # one good response multiplies the back-off factor of a host by this
 MAX_BACKOFF: Final = 8.0  # the delay of a throttled host is multiplied by this factor at most
-BACKOFF_PAUSE: Final = (
-    1.0  # seconds in which that factor doubles at most once: responses in flight are one signal
-)
+# Seconds in which that factor doubles at most once: responses in flight are one signal.
+BACKOFF_PAUSE: Final = 1.0
 MIN_THROTTLED_DELAY: Final = 0.1  # seconds: the delay to multiply if a throttled host has no crawl delay
 
 

@@ -16,20 +16,12 @@ ANY: Final = "SELECT EXISTS (SELECT 1 FROM run WHERE number <= :last)"
 
 OLD: Final = "SELECT id FROM url WHERE id > :after AND id <= :up_to AND run <= :last"
 
-LARGE: Final = (  # by the ids of URLs
-    *(
-        f"{table} WHERE id"
-        for table in ("url", "visit", "page", "published", "feature", "external", "anchor")
-    ),
-    "anchor WHERE target",  # few rows: those of findings
-)
+_OF_URLS: Final = ("url", "visit", "page", "published", "feature", "external", "anchor")
+# By the ids of URLs; of links that have a finding there are few.
+LARGE: Final = (*(f"{table} WHERE id" for table in _OF_URLS), "anchor WHERE target")
 SMALL: Final = (
     "run WHERE number <= :last",
-    "run_key WHERE run <= :last",
-    "member WHERE run <= :last",
-    "note WHERE run <= :last",
-    "trap WHERE run <= :last",
-    "seed WHERE run <= :last",
+    *(f"{table} WHERE run <= :last" for table in ("run_key", "member", "note", "trap", "seed")),
 )
 
 

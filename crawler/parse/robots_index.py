@@ -34,9 +34,8 @@ class Rule(Struct, frozen=True, eq=False):
     allow: bool
     line: str
     group: str
-    rank: tuple[
-        int, bool, int
-    ]  # octets, then Allow over Disallow, then the earliest line: the highest rank decides (2.2.2)
+    # Octets, then Allow over Disallow, then the earliest line: the highest rank decides (2.2.2).
+    rank: tuple[int, bool, int]
     literals: tuple[bytes, ...]  # the first may be empty, the others are not
 
 

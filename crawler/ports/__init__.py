@@ -13,25 +13,6 @@ from crawler.ports.runs import Runs
 from crawler.ports.visiting import Reader, Sink, Visitor
 
 __all__ = [
-    "Batch",
-    "Fetcher",
-    "Frontier",
-    "History",
-    "Hosts",
-    "Ledger",
-    "Pacer",
-    "Permits",
-    "Politeness",
-    "Queue",
-    "Reader",
-    "Reads",
-    "Record",
-    "Request",
-    "Room",
-    "Round",
-    "Runs",
-    "Sink",
-    "SiteRule",
-    "Turn",
-    "Visitor",
-]
+    "Batch", "Fetcher", "Frontier", "History", "Hosts", "Ledger", "Pacer", "Permits", "Politeness", "Queue",
+    "Reader", "Reads", "Record", "Request", "Room", "Round", "Runs", "Sink", "SiteRule", "Turn", "Visitor",
+]  # fmt: skip

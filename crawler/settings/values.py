@@ -19,6 +19,8 @@ from crawler.parse.late import late
 from crawler.parse.normalise import Normaliser
 
 _WEB_ADDRESS: Final = late(r"https?://[^/?#\s@\\]+(/[^?#\s]*)?", re.IGNORECASE)
+_HOST: Final = late(r"[^/\\?#@\s]+")
+_KEY: Final = late(r"[A-Za-z0-9-]{8,128}", re.ASCII)
 LOOPBACK: Final = "127.0.0.1"
 LEAST_INTERVAL: Final = 60.0  # seconds from run to run
 _MOST: Final = 2**53  # up to here a float represents every integer
@@ -53,6 +55,18 @@ def _text(value: object) -> str:
     if any(ord(c) < 32 or ord(c) == 127 for c in value):
         raise ValueError("must not contain control characters")
     return value.strip()
+
+
+def _matching(pattern: re.Pattern[str], words: str) -> Callable[[object], str]:
+    """What parses a text of that form. `words`: the end of a sentence on what it must be."""
+
+    def read(value: object) -> str:
+        text = _text(value)
+        if not pattern.fullmatch(text):
+            raise ValueError(f"must be {words}")
+        return text
+
+    return read
 
 
 def show_state(value: str) -> str:
@@ -169,26 +183,12 @@ def _command(value: object) -> str:
     return text
 
 
-def _key(value: object) -> str:
-    text = _text(value)
-    if not re.fullmatch(r"[A-Za-z0-9-]{8,128}", text, re.ASCII):
-        raise ValueError("must be 8 to 128 letters, digits and hyphens")
-    return text
-
-
 def _url(value: object) -> str:
     text = _text(value)
     url = None if "@" in text else Normaliser(strip=(), sessions=None).literal(text)
     if not url:
         raise ValueError("must be a URL such as https://www.example.com/key.txt")
     return url
-
-
-def _host(value: object) -> str:
-    text = _text(value)
-    if re.search(r"[/\\?#@\s]", text):
-        raise ValueError("must be a host name such as blog.example.com")
-    return text
 
 
 def _file_mode(value: object) -> str:
@@ -210,13 +210,6 @@ def _web_address(value: object) -> str:
     if not url:
         raise ValueError("must be an address such as https://www.example.com")
     return url.rstrip("/")
-
-
-def _cache_control(value: object) -> str:
-    text = _text(value)
-    if not _CACHE_CONTROL.fullmatch(text):
-        raise ValueError("must be directives such as 'public, max-age=3600'")
-    return text
 
 
 def _duration(value: object) -> float:
@@ -367,11 +360,11 @@ def ABSENT(kind: Kind[T], none: str | None = None) -> Kind[T | None]:  # noqa: N
 TEXT = Kind("TEXT", _text)
 PATTERN = Kind("PATTERN", _pattern)
 NETWORK = Kind("CIDR", _network)
-HOST = Kind("HOST", _host)
+HOST = Kind("HOST", _matching(_HOST, "a host name such as blog.example.com"))
 FILE_MODE = Kind("MODE", _file_mode)
 COMMAND = Kind("CMD", _command)
 HOST_HEADER = Kind("HOST HEADER", _host_header, words=2)
-KEY = Kind("KEY", _key)
+KEY = Kind("KEY", _matching(_KEY, "8 to 128 letters, digits and hyphens"))
 URL = Kind("URL", _url)
 VARIABLE = Kind("VARIABLE", _variable)
 SWITCH = Kind("", _switch, lambda value: str(value).lower())
@@ -381,5 +374,5 @@ INTERVAL = Kind("TIME", _interval, _show_duration)
 DURATION = Kind("TIME", _duration, _show_duration)
 LISTEN = Kind("[HOST:]PORT", _listen)
 WEB_ADDRESS = Kind("URL", _web_address)
-CACHE_CONTROL = Kind("DIRECTIVES", _cache_control)
+CACHE_CONTROL = Kind("DIRECTIVES", _matching(_CACHE_CONTROL, "directives such as 'public, max-age=3600'"))
 SHARE = Kind("SHARE", _share, _show_share)

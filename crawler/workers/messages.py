@@ -31,9 +31,8 @@ MOST_URLS: Final = 2_000  # that a feature reads of a page
 
 FeatureName = Annotated[str, Meta(max_length=20, pattern=r"\A[a-z_]+\Z")]
 FeatureUrls = Annotated[list[LabelledUrl], Meta(max_length=MOST_URLS)]
-KnownPage: TypeAlias = tuple[
-    Validators, str | None, str | None, str | None
-]  # digest, content and what is watched
+# After the validators: digest, content and what is watched.
+KnownPage: TypeAlias = tuple[Validators, str | None, str | None, str | None]
 _BEGIN: Final = late(HTTP_ORIGIN + r"(?:[/?]|\Z)")
 _VISIBLE: Final = bytes(range(33, 127))
 

@@ -33,9 +33,8 @@ from crawler.report.url_kind import is_listed
 from crawler.settings.sections import Settings
 
 NAME: Final = "images"
-LONGEST_ALL: Final = (
-    MAX_IMAGES * MAX_LOC
-)  # characters of the images of a page: the first 1,000 are always stored
+# Characters of the images of a page: the first 1,000 are always stored.
+LONGEST_ALL: Final = MAX_IMAGES * MAX_LOC
 FEWEST: Final = 20  # pages,
 PERCENT: Final = 30  # and share of the listed pages, from which an image is site-wide
 _MISSING: Final = frozenset({Answer.NOT_FOUND.value, Answer.PAGE.value})

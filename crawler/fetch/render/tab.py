@@ -38,16 +38,8 @@ WIDTH: Final = 1280  # of the window, in pixels
 HEIGHT: Final = 1024  # of the window at first; it decides which address scripts show for the page
 TALL: Final = 12_000  # of the window for content that is loaded when it comes into view
 DRIVEN: Final = (
-    BUDGET,
-    MORE,
-    MOST_FRAMES,
-    WIDTH,
-    HEIGHT,
-    TALL,
-    policy.CSP,
-    snapshot.PREPARE,
-    snapshot.SCRIPT,
-)
+    BUDGET, MORE, MOST_FRAMES, WIDTH, HEIGHT, TALL, policy.CSP, snapshot.PREPARE, snapshot.SCRIPT,
+)  # fmt: skip
 """What decides how a page is rendered: if it changes, pages are rendered again."""
 _FRAME_TIMEOUT: Final = 5.0  # seconds that a frame may take
 _WORLD: Final = "snapshot"

@@ -231,9 +231,8 @@ def close_state(db: sqlite3.Connection, path: Path) -> None:
 
 def failure(path: str, error: Exception) -> str:
     """The error message for a state: what is wrong, and what to do."""
-    words = (str(error).splitlines() or ["no reason given"])[
-        -1
-    ]  # for a damaged file, SQLite's message has two lines
+    # For a damaged file, SQLite's message has two lines.
+    words = (str(error).splitlines() or ["no reason given"])[-1]
     if "full" in words:
         return (
             f"The state {path} cannot be written: the disk is full. "
@@ -276,12 +275,8 @@ def remove_state(state: str | Path) -> Path | None:
     return None
 
 
-_FILES: Final = (
-    "-shm",
-    "-wal",
-    "-journal",
-    "",
-)  # the database last: if the process dies in between, the rest is still recognised as ours
+# The database last: if the process dies in between, the rest is still recognised as ours.
+_FILES: Final = ("-shm", "-wal", "-journal", "")
 
 
 def _rename(path: Path, to: Path) -> None:
@@ -301,8 +296,5 @@ def _is_damaged(path: Path) -> bool:
             return True
         with closing(sqlite3.connect(path, timeout=0)) as db:
             return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok")
-    except (
-        sqlite3.DatabaseError,
-        ValueError,
-    ):  # ValueError: the error message may contain bytes that are not UTF-8
+    except (sqlite3.DatabaseError, ValueError):  # ValueError: the message may have bytes that are not UTF-8
         return True

@@ -27,21 +27,10 @@ FEWEST_REMOVED: Final = 5  # removed URLs, below which their share is not signif
 NONE_VANISHED: Final = VanishedPages()
 NONE_ALIKE: Final = AlikePages()
 
-_NOT_FETCHED: Final = frozenset(
-    f"unlisted:{why.value}"
-    for why in (
-        Why.OFFSITE,
-        Why.EXCLUDED,
-        Why.DEPTH,
-        Why.HOSTS,
-        Why.NOFOLLOW,
-        Why.ROBOTS,
-        Why.ROBOTS_DOWN,
-        Why.TRAP,
-        Why.LOGOUT,
-        Why.UNVISITED,
-    )
-)
+_NOT_FETCHED: Final = frozenset(f"unlisted:{why.value}" for why in (
+    Why.OFFSITE, Why.EXCLUDED, Why.DEPTH, Why.HOSTS, Why.NOFOLLOW, Why.ROBOTS, Why.ROBOTS_DOWN, Why.TRAP,
+    Why.LOGOUT, Why.UNVISITED,
+))  # fmt: skip
 _VERDICTS: Final = frozenset(
     f"unlisted:{why.value}" for why in (Why.NOINDEX, Why.CANONICAL, Why.EMPTY, Why.SOFT_404, Why.TYPE)
 )
