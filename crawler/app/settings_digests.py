@@ -82,16 +82,11 @@ def reading(settings: Settings) -> str:
 def terms(settings: Settings) -> Terms:
     """What the members of one run must agree on. Requests in flight and processes are the member's own."""
     agreed = {
-        key.heading if key.option.kind.tables else f"--{key.name}": _digest(
-            getattr(getattr(settings, key.section), key.field)
-        )[:8]
+        key.label: _digest(key.of(settings))[:8]
         for key in keys()
         if key.section in AGREED or key.name in AGREED
     }
-    scope = settings.scope
-    limits = {
-        key.name: getattr(getattr(settings, key.section), key.field) for key in keys() if key.name in AVERTED
-    }
+    scope, limits = settings.scope, {key.name: key.of(settings) for key in keys() if key.name in AVERTED}
     asked_as = _asked_as(settings.http)
     return Terms(
         settings.state.run or "", agreed, most_pages(scope), scope.max_time, scope.max_age, asked_as, limits
@@ -108,13 +103,11 @@ def identity(settings: Settings, starts: Sequence[Url]) -> SitemapIdentity:
     """What these settings crawl, and the digests of those that choose pages, if they are not the default."""
     scope = settings.scope
     chosen = {
-        key.heading if key.option.kind.tables else f"--{key.name}": getattr(
-            getattr(settings, key.section), key.field
-        )
+        key.label: _digest(value)[:8]
         for key in keys()
         if (key.section in CHOOSING or key.name in CHOOSING) and key.name not in NOT_CHOOSING
+        if (value := key.of(settings)) and value != key.of(DEFAULTS)
     }
-    defaults = {f"--{key.name}": getattr(getattr(DEFAULTS, key.section), key.field) for key in keys()}
     folders = sorted(
         f"{site_of(url)}{urls.target(url).partition('?')[0].rpartition('/')[0]}/" for url in starts
     )
@@ -122,7 +115,7 @@ def identity(settings: Settings, starts: Sequence[Url]) -> SitemapIdentity:
         sorted({site_of(url) for url in starts}),
         scope.scope,
         folders if scope.scope == "path" else [],
-        {name: _digest(value)[:8] for name, value in chosen.items() if value and value != defaults.get(name)},
+        chosen,
     )
 
 

@@ -94,7 +94,7 @@ def _site(
 
 
 def _effective(item: Origin, settings: Settings, name: str) -> Origin:
-    value = getattr(getattr(settings, item.key.section), item.key.field)
+    value = item.key.of(settings)
     return item if value == item.value else Origin(item.key, value, f"{item.place}, for the site {name}")
 
 

@@ -140,42 +140,25 @@ def settings_options(
                 # As the decorator of `click.option` does, which would make one for each command.
                 command.__dict__.setdefault("__click_params__", []).append(shared)
         return click.option(
-            "--config",
-            "config",
-            metavar="FILE",
-            envvar="SITEMAP_CRAWLER_CONFIG",
-            cls=SettingOption,
+            "--config", metavar="FILE", envvar="SITEMAP_CRAWLER_CONFIG", cls=SettingOption,
             help="settings in TOML; see config/example.toml",
-        )(command)
+        )(command)  # fmt: skip
 
     return decorate
 
 
-def site_option(command: F) -> F:
-    """A decorator that adds `--site`, for commands that know several sites."""
-    return click.option(
-        "--site",
-        "site",
-        metavar="NAME",
-        envvar="SITEMAP_CRAWLER_SITE",
-        multiple=True,
-        cls=SettingOption,
-        section="scope",
-        help="only this [[site]] of the settings file [repeatable]",
-    )(command)
-
-
-def format_option(command: F) -> F:
-    """A decorator that adds `--format`, with the same meaning in each command that prints."""
-    return click.option(
-        "--format",
-        "form",
-        type=click.Choice(["text", "json", "jsonl", "csv"]),
-        default="text",
-        cls=SettingOption,
-        help="what is printed: text, one JSON document (json), one object a line (jsonl), or a table (csv) "
-        "[default: text]",
-    )(command)
+site_option: Final = click.option(
+    "--site", metavar="NAME", envvar="SITEMAP_CRAWLER_SITE", multiple=True, cls=SettingOption,
+    section="scope", help="only this [[site]] of the settings file [repeatable]",
+)  # fmt: skip
+"""For commands that know several sites."""
+format_option: Final = click.option(
+    "--format", "form", type=click.Choice(["text", "json", "jsonl", "csv"]), default="text",
+    cls=SettingOption,
+    help="what is printed: text, one JSON document (json), one object a line (jsonl), or a table (csv) "
+    "[default: text]",
+)  # fmt: skip
+"""For commands that print, with the same meaning in each."""
 
 
 @cache

@@ -127,7 +127,7 @@ def changed(settings: Settings) -> Sequence[tuple[str, str]]:
     return [
         (key.name, MASK if key.option.secret else masked(key.option.kind.show(value)))
         for key in keys()
-        if (value := getattr(getattr(settings, key.section), key.field)) != key.default
+        if (value := key.of(settings)) != key.default
     ]
 
 
@@ -163,7 +163,7 @@ def _assemble(effective: Mapping[str, Origin], over: Settings = DEFAULTS) -> Set
 
 def _from_settings(settings: Settings) -> Iterator[RawValue]:
     for key in keys():
-        yield RawValue(key, getattr(getattr(settings, key.section), key.field), _in_python(key))
+        yield RawValue(key, key.of(settings), _in_python(key))
 
 
 def _from_flags(flags: Mapping[str, object], known: Iterable[Setting]) -> Iterator[RawValue]:

@@ -131,6 +131,15 @@ class Setting(Struct, frozen=True):
         return f"[[{self.table}]]" if self.option.kind.tables else f"[{self.table}]"
 
     @property
+    def label(self) -> str:
+        """As it is named to people: `--max-depth`, `[[rule]]`."""
+        return self.heading if self.option.kind.tables else f"--{self.name}"
+
+    def of(self, settings: object) -> Any:
+        """Its value in `Settings`."""
+        return getattr(getattr(settings, self.section), self.field)
+
+    @property
     def env(self) -> str:
         """Its environment variable: `SITEMAP_CRAWLER_MAX_DEPTH`."""
         return "SITEMAP_CRAWLER_" + self.field.upper()
