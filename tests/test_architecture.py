@@ -35,7 +35,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4416,
+    "parse": 4420,
     "model": 2094,
     "errors": 172,
     "scratch": 72,

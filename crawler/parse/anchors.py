@@ -92,8 +92,9 @@ def pictures(tree: LexborHTMLParser, name: str = "utf-8") -> Anchors:
 
 def clean(text: str) -> str:
     """A text in one line, cut, without characters that are not visible."""
-    visible = "".join(" " if one.isspace() else one for one in text if one.isspace() or one.isprintable())
-    return " ".join(visible.split())[:LONGEST_TEXT].strip()
+    if not text.isprintable():  # as few are
+        text = "".join(" " if one.isspace() else one for one in text if one.isspace() or one.isprintable())
+    return " ".join(text.split())[:LONGEST_TEXT].strip()
 
 
 def _text(node: LexborNode, tag: str) -> tuple[str, bool]:

@@ -48,6 +48,27 @@ def test_where_links_come_from(markup: str, hrefs: list[str]) -> None:
     assert list(page(markup).followed) == hrefs
 
 
+ODD = (
+    "<frameset><frame src=a><noframes><iframe src=b></noframes></frameset>",
+    "<frame src=a><svg><base href=x><script src=b></script></svg><base href=/c/><AREA href=d><area href=e rel=nofollow>",
+    "<template><link rel=next href=a></template><table><base href=/b/><link rel=prev href=c><meta name=Robots content=x>",
+    "<svg:script src=a></svg:script><x-script><time itemprop=dateModified datetime=2026-01-02><iframe src=b></iframe>",
+    "<body><link rel=canonical href=a><meta http-equiv=refresh content='1; b'><script></script><link rel=next href=c>",
+)
+
+
+@pytest.mark.parametrize("markup", ODD)
+def test_large_pages_are_read_as_small_ones(markup: str) -> None:
+    """Elements of large pages are searched for in another way."""
+    small, large = (
+        html.extract(
+            html.PageSource(f"{markup}<!--{'-' * length}".encode(), URL, "utf-8", frozenset(Extract))
+        )
+        for length in (0, html.SMALL_PAGE)
+    )
+    assert small == large
+
+
 def test_a_link_is_nofollow_only_if_every_occurrence_is() -> None:
     found = page("<a rel='NoFollow x' href=a><a rel=nofollow href=b><a href=b>")
     assert (found.followed, found.avoided) == (("b",), ("a",))
