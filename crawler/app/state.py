@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from crawler.errors import ConfigError, StateAway
 from crawler.frontier.pace import FAR
@@ -26,6 +26,7 @@ from crawler.settings.object_url import state_object
 from crawler.settings.sections import Settings
 
 if TYPE_CHECKING:
+    from crawler.frontier.frontier import FrontierOptions
     from crawler.ports import Frontier
 
 log = logging.getLogger("crawler.app.state")
@@ -189,7 +190,7 @@ def _open_shared(settings: Settings, address: Address, *, read_only: bool) -> "F
     return PostgresFrontier(f"{address.conninfo}#{address.name}", **_options(settings), read_only=read_only)
 
 
-def _options(settings: Settings) -> dict[str, Any]:
+def _options(settings: Settings) -> "FrontierOptions":
     """What every frontier is told by the settings."""
     return {
         "delay": 1 / settings.pace.rate if settings.pace.rate else 0.0,

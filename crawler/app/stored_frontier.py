@@ -17,13 +17,14 @@ from math import inf
 from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import anyio
 
 from crawler import scratch
 from crawler.app.stored_state import StoredState
 from crawler.errors import FrontierError, StateBusy
+from crawler.frontier.frontier import FrontierOptions
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.state_file import lock_of
 from crawler.model.run import SessionEnd
@@ -51,7 +52,7 @@ def forever() -> float:
 
 
 async def open_stored(
-    url: ObjectUrl, seconds: float, options: dict[str, Any], *, fresh: bool, left: Left = forever
+    url: ObjectUrl, seconds: float, options: FrontierOptions, *, fresh: bool, left: Left = forever
 ) -> "StoredFrontier":
     """The frontier of the state at `url`, to work on it.
 
@@ -95,7 +96,7 @@ class StoredFrontier(SqliteFrontier):
         stored: StoredState,
         files: ExitStack,
         path: Path,
-        options: dict[str, Any],
+        options: FrontierOptions,
         left: Left,
     ) -> None:
         super().__init__(str(path), **options)
@@ -196,7 +197,7 @@ def _naming(path: Path, url: ObjectUrl) -> Iterator[None]:
 class CopiedFrontier(SqliteFrontier):
     """A copy of a state in an object store, for reading, without its lock."""
 
-    def __init__(self, files: ExitStack, path: Path, options: dict[str, Any]) -> None:
+    def __init__(self, files: ExitStack, path: Path, options: FrontierOptions) -> None:
         self._files = files
         super().__init__(str(path), **options, read_only=True)
 
@@ -218,7 +219,7 @@ def copied(url: ObjectUrl, seconds: float, says: Callable[[str], None]) -> Itera
 
 
 async def open_copy(
-    url: ObjectUrl, seconds: float, says: Callable[[str], None], options: dict[str, Any]
+    url: ObjectUrl, seconds: float, says: Callable[[str], None], options: FrontierOptions
 ) -> CopiedFrontier:
     """A frontier on such a copy. Raises the same."""
     files, path, said = await abandonable(partial(_fetch, url, seconds))

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypedDict, TypeVar
 
 import anyio
 from msgspec.structs import asdict
@@ -24,6 +24,7 @@ from crawler.frontier.hosts import HostTable
 from crawler.frontier.leases import Leases
 from crawler.frontier.levels import Levels
 from crawler.frontier.members import Members
+from crawler.frontier.pace import FAR
 from crawler.frontier.patterns import PatternTable
 from crawler.frontier.queries import Stream
 from crawler.frontier.query_values import ValueTable
@@ -59,13 +60,18 @@ KEEP_FAILING: Final = 604_800.0  # seconds
 MAX_HOSTS: Final = 1_000
 
 
-class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - all roles of a state
-    """A `Frontier` on an open database; what its methods do is said in `ports`.
+class FrontierOptions(TypedDict, total=False):
+    """What a frontier is told by the settings. All of it may be missing."""
 
-    `delay`: seconds between the slots of a host whose robots.txt was not read yet. `keep_failing`: seconds
-    for which a published page that fails stays listed. `far`: seconds; a slot farther ahead means that the
-    clock was set back.
-    """
+    delay: float  # seconds between the slots of a host whose robots.txt was not read yet
+    keep_runs: int
+    keep_failing: float  # seconds for which a published page that fails stays listed
+    far: float  # seconds; a slot farther ahead means that the clock was set back
+    max_hosts: int
+
+
+class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - all roles of a state
+    """A `Frontier` on an open database; what its methods do is said in `ports`."""
 
     is_shared: bool = False
     is_remote: bool = False
@@ -74,12 +80,13 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         self,
         db: Database,
         *,
-        delay: float,
-        keep_runs: int,
-        keep_failing: float,
-        far: float,
+        delay: float = 0.0,
+        keep_runs: int = 10,
+        keep_failing: float = KEEP_FAILING,
+        far: float = FAR,
         max_hosts: int = MAX_HOSTS,
     ) -> None:
+        """With the values of `FrontierOptions`."""
         self._db, self._keep_failing, self.clock = db, float(keep_failing), db.now
         hosts = self._hosts = HostTable(db, delay, max_hosts)
         patterns = self._patterns = PatternTable(db)

@@ -9,15 +9,14 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, Unpack, cast
 
 import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
 from crawler.errors import FrontierError
-from crawler.frontier.frontier import KEEP_FAILING, MAX_HOSTS, DatabaseFrontier
-from crawler.frontier.pace import FAR
+from crawler.frontier.frontier import DatabaseFrontier, FrontierOptions
 from crawler.frontier.postgres.address import parsed
 from crawler.frontier.postgres.errors import failure
 from crawler.frontier.postgres.heartbeat import Heartbeat
@@ -54,19 +53,15 @@ class PostgresFrontier(DatabaseFrontier):
 
     is_remote = True
 
-    def __init__(  # noqa: PLR0913 - by name; `app.state` has the settings
+    def __init__(
         self,
         state: str,
         *,
-        delay: float = 0.0,
-        keep_runs: int = 10,
-        keep_failing: float = KEEP_FAILING,
-        far: float = FAR,
-        max_hosts: int = MAX_HOSTS,
         clock: Callable[[], float] | None = None,
         read_only: bool = False,
         away: float = AWAY,
         ticks: Callable[[], float] = time.monotonic,
+        **options: Unpack[FrontierOptions],
     ) -> None:
         """Open or create the crawl at `state`. `away`: seconds for which the database may be away.
 
@@ -83,14 +78,7 @@ class PostgresFrontier(DatabaseFrontier):
         self._booked = defaultdict[str, deque[float]](deque)
         self._looking, self._looks = anyio.Lock(), list[_Look]()
         session = self._session = Session(self._address, read_only=read_only, away=away, clock=clock)
-        super().__init__(
-            session.db,
-            delay=delay,
-            keep_runs=keep_runs,
-            keep_failing=keep_failing,
-            far=far,
-            max_hosts=max_hosts,
-        )
+        super().__init__(session.db, **options)
         self._database = session.db
         session.on_failover, session.spare = self._fail_over, self._spare
         session.look([session.db.read_newest])

@@ -8,15 +8,14 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar, Unpack
 
 import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
 from crawler.errors import FrontierError
-from crawler.frontier.frontier import KEEP_FAILING, MAX_HOSTS, DatabaseFrontier
-from crawler.frontier.pace import FAR
+from crawler.frontier.frontier import DatabaseFrontier, FrontierOptions
 from crawler.frontier.queries import Stream
 from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.ownership import check_usable
@@ -41,17 +40,13 @@ CHUNK: Final = 2_000  # rows to read at a time
 class SqliteFrontier(DatabaseFrontier):
     """A `Frontier` in one file."""
 
-    def __init__(  # noqa: PLR0913 - by name; `app.state` has the settings
+    def __init__(
         self,
         path: str,
         *,
-        delay: float = 0.0,
-        keep_runs: int = 10,
-        keep_failing: float = KEEP_FAILING,
-        far: float = FAR,
-        max_hosts: int = MAX_HOSTS,
         clock: Callable[[], float] = time.time,
         read_only: bool = False,
+        **options: Unpack[FrontierOptions],
     ) -> None:
         """Open or create the state at `path`.
 
@@ -75,9 +70,7 @@ class SqliteFrontier(DatabaseFrontier):
         except (sqlite3.Error, ValueError) as error:
             self._close()
             raise FrontierError(failure(path, error)) from error
-        super().__init__(
-            db, delay=delay, keep_runs=keep_runs, keep_failing=keep_failing, far=far, max_hosts=max_hosts
-        )
+        super().__init__(db, **options)
 
     async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
         """See `ports.Runs.begin`: what members must agree on, the only one keeps itself."""
