@@ -100,9 +100,8 @@ class Job(Struct, eq=False):
         """Crawls until all is settled, a limit is reached, `stop` is called, or another member ends the run.
 
         May be called again after `publish` raised `LeadershipLost`: this member then follows. A job whose run
-        is published crawls no more.
-
-        Raises `StartUnreachable`, `StartForbidden`, `FrontierError`, `ConfigError`.
+        is published crawls no more. Raises `StartUnreachable`, `StartForbidden`, `FrontierError`,
+        `ConfigError`.
         """
         if self._is_concluded:
             raise ConfigError("The run of this job is published: open another job for the next crawl.")

@@ -145,10 +145,7 @@ class Exporter:
 
 
 async def _of_state(metrics: Metrics, frontier: Frontier | None) -> _Run:
-    """Adds what the state knows.
-
-    For a state that cannot be read, only the last success is set: to never.
-    """
+    """Adds what the state knows. For a state that cannot be read, only the last success is set: to never."""
     values.of_runs(metrics, (), None)
     if frontier is None:
         return _Run()

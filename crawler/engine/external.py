@@ -3,8 +3,8 @@
 
 By HEAD, and by GET without its body where HEAD may not tell. robots.txt of each host is obeyed, requests to a
 host, and to an address that several hosts share, are a second apart or more, and a host that does not answer
-is given up. `rules.external` says what a
-reply means; which URLs are checked, and where the answers are kept, is decided by the caller.
+is given up. `rules.external` says what a reply means; which URLs are checked, and where the answers are kept,
+is decided by the caller.
 """
 
 from collections import Counter, defaultdict
@@ -95,9 +95,8 @@ async def no_address(_: Url) -> str | None:
 class ExternalLinks:
     """One check. `fetcher` must send nothing of ours to other hosts, and guard the addresses of all.
 
-    `find` looks up the address of a URL.
-
-    `store` keeps answers; `clock`: seconds that never jump; `now`: seconds since the epoch.
+    `find` looks up the address of a URL. `store` keeps answers; `clock`: seconds that never jump; `now`:
+    seconds since the epoch.
     """
 
     fetcher: Fetcher

@@ -157,9 +157,8 @@ class AddressGuard:
     def check_literal(self, host: str, port: int) -> None:
         """Check the port, and a literal address, before a proxy or foreign transport connects.
 
-        Names are resolved by the proxy or the transport, so their addresses cannot be checked here.
-
-        Raises `AddressRefused`.
+        Names are resolved by the proxy or the transport, so their addresses cannot be checked here. Raises
+        `AddressRefused`.
         """
         _check_port(port)
         if _name(host) in self._starts and self._is_named(host, port):

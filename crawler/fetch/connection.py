@@ -154,11 +154,10 @@ class IncomingResponse:
     ) -> None:
         """`max_bytes`: most bytes to receive.
 
-        `done` is called once, with whether the connection can be reused.
-
-        `first`: the first response on this connection. Stray bytes after a later one are an error: they make
-        it unclear which response belongs to the request. `bodiless`: the response to a HEAD, which ends with
-        its head (RFC 9110 9.3.2). Its connection is not reused: some servers send a body all the same.
+        `done` is called once, with whether the connection can be reused. `first`: the first response on this
+        connection. Stray bytes after a later one are an error: they make it unclear which response belongs to
+        the request. `bodiless`: the response to a HEAD, which ends with its head (RFC 9110 9.3.2). Its
+        connection is not reused: some servers send a body all the same.
         """
         self._bodiless = bodiless
         self.status, self.reason = 0, b""

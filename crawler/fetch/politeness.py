@@ -1,7 +1,5 @@
-"""Delays each request until it may be sent.
-
-That is at its slot, at the full delay after the previous request to the host, and not while the host is
-paused.
+"""Delays each request until it may be sent: at its slot, at the full delay after the previous request to the
+host, and not while the host is paused.
 
 The frontier books slots ahead and keeps the crawl delay. But if a busy machine sends a request late, the next
 one would follow too closely, and slots that were booked before a host was paused are not rebooked. Both are
@@ -47,10 +45,8 @@ class Politeness:
     ) -> None:
         """`clock`: seconds since the epoch.
 
-        A slot more than `far` seconds ahead means that the clock was set back.
-
-        `rebook`: books another slot for one that was missed; None if nobody else sends requests to the host.
-
+        A slot more than `far` seconds ahead means that the clock was set back. `rebook`: books another slot
+        for one that was missed; None if nobody else sends requests to the host.
         """
         self.ended = anyio.Event()
         self._clock, self._sleep, self._far, self._rebook = clock, sleep, far, rebook

@@ -85,10 +85,9 @@ class ConnectionPool:
         """Send a request, with the body after its head if it has one, and read the head of the response.
 
         `fresh`: on a new connection. A request that must not be sent twice cannot use an idle one, which the
-        server may have closed (RFC 9110 9.2.2). `bodiless`: the request is a HEAD.
-
-        `max_bytes`: most bytes of the response; `on_progress` is called after each transfer. Raises what
-        `IncomingResponse.begin` raises, `NoConnection`, `NoAddress` and `AddressRefused`.
+        server may have closed (RFC 9110 9.2.2). `bodiless`: the request is a HEAD. `max_bytes`: most bytes of
+        the response; `on_progress` is called after each transfer. Raises what `IncomingResponse.begin`
+        raises, `NoConnection`, `NoAddress` and `AddressRefused`.
         """
         while not fresh and (wire := self._reusable(destination)) is not None:
             wire.on_progress = on_progress

@@ -157,10 +157,8 @@ class Proxies:
 class Trust:
     """The trusted certificates, and our own if the server asks for one; loaded on first use.
 
-    An invalid file is reported at once.
-
-    `public`: the public authorities are trusted, too, where `--ca-file` names others.
-
+    An invalid file is reported at once. `public`: the public authorities are trusted, too, where `--ca-file`
+    names others.
     """
 
     def __init__(self, chosen: Http, *, identified: bool = False, public: bool = False) -> None:

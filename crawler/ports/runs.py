@@ -89,18 +89,15 @@ class Runs(Reads, Protocol):
     async def end_session(self, end: SessionEnd) -> None:
         """Records how this session ended, with the outcomes so far.
 
-        If it led, the run ends so for all members.
-
-        A run whose last session has no such record was interrupted.
+        If it led, the run ends so for all members. A run whose last session has no such record was
+        interrupted.
         """
         ...
 
     async def conclude(self, *, refused: bool = False) -> None:
         """Closes a complete run that was published, or finally `refused`: the next `begin` starts a new one.
 
-        For the leader.
-
-        Later runs detect changes only against published runs.
+        For the leader. Later runs detect changes only against published runs.
         """
         ...
 

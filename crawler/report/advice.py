@@ -23,8 +23,7 @@ ADVICE: Final[Mapping[Code, str]] = {
     ),
     Code.REDIRECT_LOOP: (
         "Look for two rules of the server that undo each other: one adds a slash, www. or https, another "
-        "removes it. A redirect that sets a cookie and leads to itself needs that cookie: see --cookie- "
-        "file."
+        "removes it. A redirect that sets a cookie and leads to itself needs that cookie: see --cookie-file."
     ),
     Code.CANONICAL_BROKEN: (
         "Name the address of the page itself as canonical, or that of the page that is meant. Until then, "

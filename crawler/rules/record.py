@@ -1,10 +1,9 @@
 """What can happen to the record of one URL, and what the record says afterwards.
 
 A URL is found, and found again; it is settled, kept although it fails, and unlisted as a sort order. Its date
-is chosen by `dated`.
-The frontier loads rows, applies these rules and writes the rows back: its SQL selects, orders and counts.
-Only `found_again` is also said in SQL (`frontier.discovery`), since two members may find the same URL at
-once: a test holds both databases to the rule. Pure.
+is chosen by `dated`. The frontier loads rows, applies these rules and writes the rows back: its SQL selects,
+orders and counts. Only `found_again` is also said in SQL (`frontier.discovery`), since two members may find
+the same URL at once: a test holds both databases to the rule. Pure.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,10 +1,8 @@
 """How anything is tried again: what for, when to stop, how long to wait.
 
-Policies on tenacity, which only this module imports.
-
-A policy is called with the attempt: `await policy(attempt)`; nothing waits or reads a clock here. A call
-costs 70 µs of CPU, and the import 10 ms: where nearly every first attempt succeeds (a page, a lock), that one
-is made without it.
+Policies on tenacity, which only this module imports. A policy is awaited with the attempt; nothing waits or
+reads a clock here. A call costs 70 µs of CPU, and the import 10 ms: where nearly every first attempt succeeds
+(a page, a lock), that one is made without it.
 """
 
 from collections.abc import Awaitable, Callable

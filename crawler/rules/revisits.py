@@ -166,11 +166,10 @@ def plan(
     """The pages to visit, the first one first; and the rate of the site.
 
     `pages`: the values of `Revisit` without the last. `max_age`: seconds. `likelier`: by the last value of a
-    page, how much likelier it has changed.
-
-    Urgent ones are first, and those that were not visited for `max_age`, the oldest first. The others follow
-    by the days for which a change is expected to have been missed, also by what sitemaps announce. Of
-    equal ones those that are announced come first, each in an order that nobody chose.
+    page, how much likelier it has changed. Urgent ones are first, and those that were not visited for
+    `max_age`, the oldest first. The others follow by the days for which a change is expected to have been
+    missed, also by what sitemaps announce. Of equal ones those that are announced come first, each in an
+    order that nobody chose.
     """
     alike = defaultdict[tuple[Any, ...], list[tuple[Any, ...]]](list)
     for page in pages:

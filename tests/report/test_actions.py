@@ -1,10 +1,13 @@
 """What to do first about images: one action for an image that is broken on many pages."""
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
 from crawler.model.external import ExternalCheck, ExternalRow
 from crawler.report.actions import Action, actions, words
+from crawler.report.advice import ADVICE
 from crawler.report.catalogue import Code, Severity
 from crawler.report.report import Finding, Item, Said
 from tests.report.made import NIGHT, MadeState
@@ -200,3 +203,7 @@ def test_errors_come_before_warnings_however_much_these_mend() -> None:
     )
     assert [mends for severity, mends in order if severity is Severity.ERROR] == [-11, -1]
     assert found[2].codes == [Code.BROKEN_IMAGE]
+
+
+def test_no_flag_in_an_advice_is_cut_by_the_end_of_a_line() -> None:
+    assert not [text for text in ADVICE.values() if re.search(r"--[a-z-]*-(\s|$)", text)]

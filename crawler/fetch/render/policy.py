@@ -1,5 +1,4 @@
 """What a page may request while its scripts run, and what is added to the page so that it tries nothing else.
-
 Pure.
 
 Only GET; images, media and fonts are not loaded; other origins only for scripts and what scripts fetch. `CSP`

@@ -61,9 +61,8 @@ class PostgresDatabase(Database):
     def check(self) -> Callable[[], None]:
         """See `Database.check`.
 
-        Raises `FailedOver` if the server was replaced since this process connected or joined again.
-
-        Then record numbers that this process knows may be those of other URLs, and its pages must be visited
+        Raises `FailedOver` if the server was replaced since this process connected or joined again. Then
+        record numbers that this process knows may be those of other URLs, and its pages must be visited
         again.
         """
         if not self.timeline:

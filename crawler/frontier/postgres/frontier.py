@@ -65,10 +65,9 @@ class PostgresFrontier(DatabaseFrontier):
     ) -> None:
         """Open or create the crawl at `state`. `away`: seconds for which the database may be away.
 
-        `ticks`: seconds of a clock that runs on while this process is frozen.
-
-        Raises `FrontierError` if it cannot be used, `StateAway` if the database does not answer, and
-        `ConfigError` if `state` is not an address.
+        `ticks`: seconds of a clock that runs on while this process is frozen. Raises `FrontierError` if it
+        cannot be used, `StateAway` if the database does not answer, and `ConfigError` if `state` is not an
+        address.
         """
         self._address = parsed(state)
         self._heart: Heartbeat | None = None

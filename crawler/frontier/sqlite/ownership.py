@@ -1,9 +1,7 @@
 """Which program owns the file at the path of a state: this one, another one, or none (nothing is there).
 
-Read-only.
-
-The bytes of the file decide, before SQLite opens it, since opening a database may change it (a log is
-replayed, a journal is rolled back). The rule: a file without our application id is not used, moved or
+Read-only. The bytes of the file decide, before SQLite opens it, since opening a database may change it (a
+log is replayed, a journal is rolled back). The rule: a file without our application id is not used, moved or
 removed.
 """
 

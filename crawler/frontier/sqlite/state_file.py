@@ -105,10 +105,9 @@ def seconds_since_heartbeat(state: str, now: float) -> float | None:
 def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
     """A connection to the state; a new file gets the tables.
 
-    `path` comes from `check_usable`, or is `:memory:`.
-
-    An earlier version is migrated in one transaction, for reading in an in-memory copy. Raises
-    `FrontierError` for a file that is missing (when reading), damaged, or of another version.
+    `path` comes from `check_usable`, or is `:memory:`. An earlier version is migrated in one transaction, for
+    reading in an in-memory copy. Raises `FrontierError` for a file that is missing (when reading), damaged,
+    or of another version.
     """
     if sqlite3.sqlite_version_info < (3, 39):
         raise FrontierError(f"Python's SQLite is {sqlite3.sqlite_version}; 3.39 or newer is needed.")
