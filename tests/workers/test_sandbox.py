@@ -150,7 +150,7 @@ async def test_memory_of_large_page_is_returned() -> None:
         before = held(apart)
         await apart.read(PageSource(b"<p>some text" * (LARGE_TREE // 10), URL))
         await apart.read(PageSource(b"<p>x", URL))  # memory is returned before the next page is parsed
-        assert held(apart) < before + 20_000_000
+        assert held(apart) < before + 10_000_000
 
 
 @both_loops
