@@ -44,12 +44,12 @@ BUDGETS = {
     "rules": 5228,
     "report": 4309,
     "fetch": 4144,
-    "frontier": 9346,
+    "frontier": 9350,
     "sitemap": 5004,
     "engine": 3895,
     "workers": 1425,
     "app": 6348,
-    "cli": 5985,
+    "cli": 5964,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

@@ -72,12 +72,12 @@ async def output_of(runs: Runs, settings: Settings) -> str:
 
     From --output, else from the last publication, else from the newest run's settings.
     """
-    told = settings.output.output
-    if told != DEFAULTS.output.output:
-        return told
+    chosen = settings.output.output
+    if chosen != DEFAULTS.output.output:
+        return chosen
     last = await runs.read(reads.LastPublication())
     kept = last.folder if last and last.folder else await runs.recall(OUTPUT)
-    return kept or told
+    return kept or chosen
 
 
 async def in_published_order(

@@ -313,14 +313,14 @@ def run_rows(db: Database, is_at_work: bool) -> Sequence[RunRow]:
 
 
 def _run(row: tuple[Any, ...], *, is_at_work: bool) -> RunRow:
-    number, started, status, discovered, ended, code, seconds, requests, size, outcomes, *told = row[:12]
+    number, started, status, discovered, ended, code, seconds, requests, size, outcomes, *ending = row[:12]
     publication = PublicationRow(*row[12:])
     if ended is None and not is_at_work and status in {"crawling", "abandoned"}:
         status = "interrupted"
     counts = json.loads(outcomes) if outcomes else None
     known = None if publication.urls is None else publication
     return RunRow(
-        number, started, status, discovered, ended, code, seconds, requests, size, counts, known, *told
+        number, started, status, discovered, ended, code, seconds, requests, size, counts, known, *ending
     )
 
 

@@ -69,7 +69,7 @@ class ValueTable:
         return DoubtfulPattern(trap, [PatternPage(Url(url), content) for url, content in pages])
 
     def answer(self, found: Mapping[int, ImpossibleValues]) -> None:
-        rows = [(trap, *told) for trap, told in found.items()]
+        rows = [(trap, *shown) for trap, shown in found.items()]
         self._db.do_rows(ANSWER, ("id", "missing", "asked", "bounded"), rows)
 
     def refuses(self, trap: int) -> bool:

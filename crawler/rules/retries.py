@@ -63,7 +63,7 @@ def while_error(
     then raises the last error. `first`, `repeats`: as above.
     """
 
-    def told(state: RetryCallState) -> None:
+    def before_sleep(state: RetryCallState) -> None:
         if state.outcome and (error := state.outcome.exception()):
             repeats(error, state.attempt_number + 1)
 
@@ -72,7 +72,7 @@ def while_error(
         wait=wait_exponential_jitter(multiplier=first, max=LONGEST, jitter=first),
         retry=retry_if_exception(again),
         sleep=sleep,
-        before_sleep=told,
+        before_sleep=before_sleep,
         reraise=True,
     )
 

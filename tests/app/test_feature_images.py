@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.app.features import images
-from crawler.app.features.images import LONGEST_ALL, Images, Left, shown
+from crawler.app.features.images import LONGEST_ALL, Images, LeftOut, shown
 from crawler.model.facts import Facts, LabelledUrl
 from crawler.model.outcome import Listed
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC
@@ -22,7 +22,7 @@ from crawler.parse.url import Url
 from crawler.rules.judge import Judge, JudgeRules, unchanged
 from crawler.settings.sections import DEFAULTS, Verdicts
 
-NONE = Left((), {})
+NONE = LeftOut((), {})
 
 PAGE = Url("https://x.example/a/page")
 
@@ -145,13 +145,13 @@ def test_the_words_on_a_cut_page_say_what_is_known() -> None:
     assert MAX_IMAGES < len(long) < MOST_IMAGES
     assert images.cut_words(shown(long, NONE)) == f"at least {len(long):,} images"
     most = labelled(urls(MOST_IMAGES))
-    assert images.cut_words(shown(most, Left({urls(1)[0]}, {}))) == "at least 1,999 images"
+    assert images.cut_words(shown(most, LeftOut({urls(1)[0]}, {}))) == "at least 1,999 images"
     assert images.cut_words(shown(most[1:], NONE)) == "1,999 images"
 
 
 def test_site_wide_images_are_left_out_before_the_cut() -> None:
     found = labelled(urls(1_300))
-    result = shown(found, Left(frozenset(urls(400)[::2]), {}))
+    result = shown(found, LeftOut(frozenset(urls(400)[::2]), {}))
     assert result.site_wide == tuple(urls(400)[::2])
     assert result.written + result.cut == tuple(url for url in urls(1_300) if url not in result.site_wide)
     assert len(result.written) == MAX_IMAGES
@@ -162,6 +162,6 @@ def test_site_wide_images_are_left_out_before_the_cut() -> None:
 def test_every_image_has_one_fate(numbers: list[int], site_wide: frozenset[int]) -> None:
     found = [Url(f"https://x.example/{number}") for number in numbers]
     everywhere = {Url(f"https://x.example/{number}") for number in site_wide}
-    result = shown(labelled(found), Left(everywhere, {}))
+    result = shown(labelled(found), LeftOut(everywhere, {}))
     assert sorted([*result.written, *result.site_wide, *result.cut]) == sorted(found)
     assert [url for url in found if url in everywhere] == list(result.site_wide)

@@ -31,6 +31,7 @@ from crawler.parse.url import Url
 from crawler.settings.sections import Settings
 from tests.cli.conftest import Run
 from tests.server import free_port, taken_port
+from tests.tls import serve_tls
 from tests.waiting import send_signal, until
 
 XSD = etree.XMLSchema(etree.parse(Path(__file__).parents[1] / "data/sitemap/sitemap.xsd"))
@@ -430,7 +431,7 @@ def test_a_host_name_without_address_is_exit_4(run: Run) -> None:
 def test_an_untrusted_certificate_is_exit_4(run: Run) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-    with little_site().serve(context=context) as origin:
+    with serve_tls(little_site(), context) as origin:
         code, _, err = run("crawl", origin + "/", *QUICK)
     assert code == 4
     assert "TLS" in sentence(err)

@@ -19,6 +19,7 @@ from crawler.settings.load import resolve
 from crawler.settings.sections import Http
 from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, little_site, locs
+from tests.tls import serve_tls
 
 SECRET = "very-secret"
 PROSE = "<p>" + "A page that says what it has to say. " * 10 + "</p>"
@@ -125,7 +126,7 @@ def tls(site: Site, authority: trustme.CA, host: str, verify: ssl.VerifyMode) ->
     authority.issue_cert(host).configure_cert(context)
     authority.configure_trust(context)
     context.verify_mode = verify
-    with site.serve(context=context) as address:
+    with serve_tls(site, context) as address:
         yield address.replace("127.0.0.1", host)
 
 

@@ -61,8 +61,8 @@ async def state() -> AsyncIterator[str]:
     await one.settle([Settlement(lease, Verdict(Listed()))])
     await two.begin("settings")
     for member in (one, two):  # a test decides when a member was heard last
-        assert member._heart
-        member._heart.stop()
+        assert member._heartbeat
+        member._heartbeat.stop()
     yield state
     await two.close()
     await one.close()

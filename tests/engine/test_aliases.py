@@ -14,6 +14,7 @@ from crawler.app.job import open_job
 from crawler.cli.demo.site import CannedResponse, Site
 from crawler.engine.crawl import Ending
 from tests.engine.test_crawl import Result, crawl, settings
+from tests.tls import serve_tls
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -70,7 +71,7 @@ def serving(respond: Respond, tmp_path: Path) -> Iterator[tuple[Hosts, dict[str,
     site.answers = hosts  # type: ignore[assignment]
     authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("site.test", "*.site.test").configure_cert(context)
-    with site.serve(context=context, plain=True) as served, authority.cert_pem.tempfile() as pem:
+    with serve_tls(site, context, plain=True) as served, authority.cert_pem.tempfile() as pem:
         hosts.port = served.rpartition(":")[2]
         yield hosts, {"ca_file": pem, "allow_address": ("127.0.0.0/8",), "folder": tmp_path}
 

@@ -46,16 +46,16 @@ class Crew:
     async def join(self, terms: Terms = Terms(), fingerprint: str = "settings") -> "PostgresFrontier":
         member = self.open()
         await member.begin(fingerprint, "", terms)
-        assert member._heart
-        member._heart.stop()  # it beats when the test says so
+        assert member._heartbeat
+        member._heartbeat.stop()  # it beats when the test says so
         return member
 
     def beat(self, member: "PostgresFrontier") -> None:
         from crawler.frontier.postgres.connection import connect  # noqa: PLC0415 - the driver is an extra
 
-        assert member._heart
+        assert member._heartbeat
         with connect(member._address) as connection:
-            member._heart.beat(connection)
+            member._heartbeat.beat(connection)
 
     def let_die(self, *living: "PostgresFrontier") -> None:
         """More than 30 seconds pass, in which only these members beat."""
@@ -181,7 +181,7 @@ async def test_member_that_only_waits_says_that_the_disk_is_full(
         "CREATE TRIGGER no_space BEFORE UPDATE ON member EXECUTE FUNCTION no_space()",
     ):
         await member._call(member._db.do, statement)
-    await eventually(lambda: member._heart and member._heart.error)
+    await eventually(lambda: member._heartbeat and member._heartbeat.error)
     with pytest.raises(FrontierError, match=r"disk of the database is full.*nothing is lost"):
         await member.read(reads.ExitOfRun())
 
@@ -405,8 +405,8 @@ async def test_member_whose_heart_finds_no_connection_beats_at_work(
     member = crew.open()
     await member.begin("settings")
     await eventually(lambda: not member.is_shared)  # the first heartbeat has found that
-    assert member._heart
-    assert member._heart.error is None
+    assert member._heartbeat
+    assert member._heartbeat.error is None
 
 
 async def test_a_beat_that_may_end_no_session_still_counts(
@@ -419,8 +419,8 @@ async def test_a_beat_that_may_end_no_session_still_counts(
     crew.clock.now += 60
     crew.ticks.now += 60
     crew.beat(member)
-    assert member._heart
-    assert member._heart.is_alive()
+    assert member._heartbeat
+    assert member._heartbeat.is_alive()
 
 
 async def test_a_failed_beat_leaves_the_connection_of_the_work_usable(
@@ -432,11 +432,11 @@ async def test_a_failed_beat_leaves_the_connection_of_the_work_usable(
     from crawler.frontier.postgres.connection import connect  # noqa: PLC0415 - the same
 
     member = await crew.join()
-    assert member._heart
+    assert member._heartbeat
     monkeypatch.setattr(members, "BEAT", "DO 'BEGIN RAISE deadlock_detected; END'")
     with connect(member._address) as connection:
         with pytest.raises(psycopg.errors.DeadlockDetected):
-            member._heart.beat(connection)
+            member._heartbeat.beat(connection)
         assert connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
 
 
@@ -450,7 +450,7 @@ async def test_rows_are_streamed_on_connection_of_the_heart(
     member = crew.open()
     await member.begin("settings")
     await ready(member)
-    heart = member._heart
+    heart = member._heartbeat
     assert heart
     await eventually(lambda: heart._own)
 
@@ -476,22 +476,22 @@ async def test_member_whose_connection_ended_is_soon_dead(
     [lease] = (await one.lease(1)).leases
     with connect(one._address) as living, connect(one._address) as steady:
         for member, connection in ((one, None), (two, living), (three, steady)):
-            assert member._heart
+            assert member._heartbeat
             if connection:
-                member._heart.beat(connection)
+                member._heartbeat.beat(connection)
             else:
                 crew.beat(member)  # on a connection that ends then
         outlive(2.5)  # the session of `steady` has lasted
         crew.clock.now += 0.5
-        assert three._heart
-        three._heart.beat(steady)
+        assert three._heartbeat
+        three._heartbeat.beat(steady)
         assert len(await alive(three)) == 3, "it may be connecting again"
         crew.clock.now += 1.0
         crew.beat(two)
         assert len(await alive(three)) == 3, "the server may have been restarted: this session is new"
-        assert two._heart
-        two._heart.beat(living)
-        three._heart.beat(steady)
+        assert two._heartbeat
+        two._heartbeat.beat(living)
+        three._heartbeat.beat(steady)
         assert len(await alive(three)) == 2
     assert await three.take_leadership()
     assert [again.id for again in (await three.lease(1)).leases] == [lease.id]

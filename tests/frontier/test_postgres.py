@@ -85,8 +85,8 @@ async def test_leases_of_dead_member_return_its_settlement_is_dropped() -> None:
     await two.begin("settings")
     [lost] = (await one.lease(1)).leases
     assert not (await two.lease(1)).leases
-    assert one._heart
-    one._heart.stop()
+    assert one._heartbeat
+    one._heartbeat.stop()
     clock.now += 31
     three = opened(state, clock)
     await three.begin("settings")  # removes the dead member

@@ -38,8 +38,8 @@ async def far() -> AsyncIterator[tuple["PostgresFrontier", Proxy]]:
         member = PostgresFrontier(state, clock=Clock())
         await member.begin("settings")
         await member.take_leadership()
-        assert member._heart
-        member._heart.stop()
+        assert member._heartbeat
+        member._heartbeat.stop()
         yield member, proxy
         await member.close()
 

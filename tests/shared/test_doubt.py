@@ -43,8 +43,8 @@ async def test_a_whole_run_in_doubt_is_the_run_without(proxied: tuple[Open, Prox
     member = opened()
     how.cuts_commits = True
     run = await member.begin("settings", "", Terms("key", max_pages=100))
-    assert member._heart
-    member._heart.stop()
+    assert member._heartbeat
+    member._heartbeat.stop()
     assert run.number == 1
     await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
     starts = Seed(SeedKind.START)
@@ -86,8 +86,8 @@ async def test_a_round_in_doubt_is_released_once(proxied: tuple[Open, Proxy]) ->
     opened, how = proxied
     member, traps = opened(), Traps()
     await member.begin("settings")
-    assert member._heart
-    member._heart.stop()
+    assert member._heartbeat
+    member._heartbeat.stop()
     await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
     urls = [Url(f"{SITE}/shop?n={number}") for number in range(400)]
     await member.add([Visit(url, 1, ROOT, pattern=traps.pattern(url)) for url in urls])
@@ -107,8 +107,8 @@ async def test_a_stream_goes_on_after_the_last_row_it_gave(
     monkeypatch.setattr(session, "CHUNK", 2)
     member = proxied[0]()
     await member.begin("settings")
-    assert member._heart
-    member._heart.stop()
+    assert member._heartbeat
+    member._heartbeat.stop()
     await member.add([Visit(Url(f"{SITE}/{number}")) for number in range(5)])
     seen, cuts = list[Url](), 0
     async for urls in member.stream(reads.AllUrls()):
@@ -127,8 +127,8 @@ async def test_a_database_that_stays_away_ends_the_member(proxied: tuple[Open, P
     opened, how = proxied
     member = opened(away=0.2)
     await member.begin("settings")
-    assert member._heart
-    member._heart.stop()
+    assert member._heartbeat
+    member._heartbeat.stop()
     how.cuts_commits = True
     how.decide = lambda: True  # type: ignore[method-assign]
     with pytest.raises(FrontierError, match="nothing is lost"):
@@ -141,8 +141,8 @@ async def test_the_wait_for_the_database_is_shared_by_all_verbs(proxied: tuple[O
     opened, how = proxied
     member = opened(away=3.0)
     await member.begin("settings", "")
-    assert member._heart
-    member._heart.stop()
+    assert member._heartbeat
+    member._heartbeat.stop()
     tries = 0
 
     def cut() -> bool:
@@ -171,8 +171,8 @@ async def test_what_the_server_wants_to_be_tried_again_is(proxied: tuple[Open, P
     opened, _ = proxied
     member = opened()
     await member.begin("settings")
-    assert member._heart
-    member._heart.stop()
+    assert member._heartbeat
+    member._heartbeat.stop()
     tries = 0
 
     def verb() -> None:
@@ -196,8 +196,8 @@ async def test_a_member_joins_again_after_a_failover_that_lost_commits(
     opened, _ = proxied
     member = opened()
     await member.begin("settings")
-    assert member._heart
-    member._heart.stop()
+    assert member._heartbeat
+    member._heartbeat.stop()
     await member.take_leadership()
     await member.store_robots(SITE, RobotsFile("none", fetched=member.clock()), 0.0)
     await member.add([Visit(ROOT), Visit(Url(f"{SITE}/a"))])

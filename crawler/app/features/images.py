@@ -67,7 +67,7 @@ class Shown(NamedTuple):
     forbidden: tuple[Url, ...] = ()  # that robots.txt disallows
 
 
-class Left(Struct, frozen=True):
+class LeftOut(Struct, frozen=True):
     """Images that are left out of entries."""
 
     site_wide: Collection[Url]
@@ -85,15 +85,15 @@ class Left(Struct, frozen=True):
         return image in self.forbidden or (image in self.broken and self.broken[image].line != "")
 
 
-def shown(images: Sequence[LabelledUrl], left: Left) -> Shown:
+def shown(images: Sequence[LabelledUrl], left_out: LeftOut) -> Shown:
     """What becomes of the stored images of a page."""
     own, site_wide, missing, forbidden = list[Url](), list[Url](), list[Url](), list[Url]()
     for _, url in images:
-        if url in left.site_wide:
+        if url in left_out.site_wide:
             site_wide.append(url)
-        elif left.is_missing(url):
+        elif left_out.is_missing(url):
             missing.append(url)
-        elif left.is_forbidden(url):
+        elif left_out.is_forbidden(url):
             forbidden.append(url)
         else:
             own.append(url)
@@ -149,11 +149,11 @@ class Images(Feature):
         entries: AsyncIterator[Sequence[Entry]],
     ) -> AsyncIterator[Sequence[Entry]]:
         """See `Feature.extended`: in smaller chunks."""
-        left = await _left(rows)
+        left_out = await _left_out(rows)
         async for chunk in entries:
             for some in in_groups(chunk, GROUP):
                 pages = [entry.url for entry in some]
-                found = {page: shown.written async for page, shown in _of(rows, pages, left)}
+                found = {page: shown.written async for page, shown in _of(rows, pages, left_out)}
                 yield [
                     replace(entry, extras=(entry.extras or Extras()).with_elements(map(_element, images)))
                     if (images := found.get(entry.url))
@@ -163,16 +163,16 @@ class Images(Feature):
 
     async def faults(self, rows: Reads) -> AsyncIterator[tuple[FeatureRow, Sequence[PageFault]]]:
         """See `Feature.faults`: pages with more images than search engines read."""
-        left = None
+        left_out = None
         async for page in readings(rows, NAME, MAX_IMAGES):
-            left = left or await _left(rows)
-            async for _, found in _of(rows, [page.url], left):
+            left_out = left_out or await _left_out(rows)
+            async for _, found in _of(rows, [page.url], left_out):
                 if found.cut:
                     yield page, [(Code.IMAGES_CUT, cut_words(found))]
 
     async def about(self, rows: Reads, url: Url) -> tuple[object, Lines] | None:
         """See `Feature.about`: the first images with the same fate, and how many more there are."""
-        found = next(iter([found async for _, found in _of(rows, [url], await _left(rows))]), None)
+        found = next(iter([found async for _, found in _of(rows, [url], await _left_out(rows))]), None)
         if found is None:
             return None
         lines = list[tuple[str, str]]()
@@ -200,9 +200,9 @@ class Images(Feature):
 
     async def rows(self, frontier: Frontier) -> AsyncIterator[tuple[str, ...]]:
         """See `Feature.rows`: the images of the listed pages, and where each goes."""
-        left = await _left(frontier)
+        left_out = await _left_out(frontier)
         async for chunk in frontier.stream(reads.ListedEntries()):
-            async for page, found in _of(frontier, [entry.url for entry in chunk], left):
+            async for page, found in _of(frontier, [entry.url for entry in chunk], left_out):
                 for place, images in (
                     ("sitemap", found.written),
                     ("site-wide", found.site_wide),
@@ -219,12 +219,12 @@ async def _site_wide(rows: Reads) -> Collection[Url]:
     return await rows.read(reads.CommonUrls(NAME, FEWEST, PERCENT))
 
 
-async def _left(rows: Reads) -> Left:
+async def _left_out(rows: Reads) -> LeftOut:
     broken = await rows.read(reads.BrokenFiles())
-    return Left(await _site_wide(rows), broken.get(NAME, {}))
+    return LeftOut(await _site_wide(rows), broken.get(NAME, {}))
 
 
-async def _of(rows: Reads, pages: Sequence[Url], left: Left) -> AsyncIterator[tuple[Url, Shown]]:
+async def _of(rows: Reads, pages: Sequence[Url], left_out: LeftOut) -> AsyncIterator[tuple[Url, Shown]]:
     """Those of these pages that are listed and have images, in order, and what becomes of these."""
     for some in in_groups(pages, GROUP):
         found = await rows.read(reads.FeaturesOf(NAME, some))
@@ -233,7 +233,7 @@ async def _of(rows: Reads, pages: Sequence[Url], left: Left) -> AsyncIterator[tu
         gone, forbidden = (
             {image.url for image in linked if image.outcome == outcome} for outcome in (_GONE, _FORBIDDEN)
         )
-        known = replace(left, gone=gone, forbidden=forbidden)
+        known = replace(left_out, gone=gone, forbidden=forbidden)
         for page in some:
             if page in found and found[page].read and is_listed(found[page].outcome):
                 yield page, shown(found[page].read, known)

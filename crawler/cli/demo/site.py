@@ -9,8 +9,6 @@ serves one without a network.
 """
 
 import html
-import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,8 +22,6 @@ from types import MappingProxyType
 from typing import Any, ClassVar, TypedDict, Unpack
 
 from msgspec import Struct
-
-TLS_HANDSHAKE = b"\x16"  # the first byte of a connection (RFC 8446 5.1)
 
 Fields = Mapping[str, str] | Sequence[tuple[str, str]]
 
@@ -71,12 +67,26 @@ def _items(links: Sequence[str], rel: str = "") -> Iterator[str]:
         yield f'<li><a{rel} href="{link}">{link}</a>'
 
 
+class SiteServer(ThreadingHTTPServer):
+    """Answers each request in a thread of its own."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+    scheme = "http"
+    origin = ""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A closed connection is not reported."""
+
+
 @dataclass(eq=False, repr=False)
 class Site:
     """Pages by path and query. Others answer 404."""
 
     answers: dict[str, Callable[[Any], CannedResponse]] = field(default_factory=dict)
     log: list[LoggedRequest] = field(default_factory=list)
+    server: type[SiteServer] = SiteServer
 
     def page(self, target: str, **page: Unpack[PageOptions]) -> None:
         title = html.escape(page.get("title") or target)
@@ -146,21 +156,10 @@ class Site:
         return answer
 
     @contextmanager
-    def serve(
-        self,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        *,
-        context: ssl.SSLContext | None = None,
-        plain: bool = False,
-    ) -> Iterator[str]:
-        """Serves while the block runs; yields the origin, as `http://127.0.0.1:40123`. Port 0: any free port.
-
-        With a `context` it serves https; with `plain` also http, on the same port.
-        """
-        server = _Server((host, port), _handler(self))
-        server.context, server.plain = context, plain
-        server.origin = f"{'https' if context else 'http'}://{host}:{server.server_address[1]}"
+    def serve(self, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+        """Serves while the block runs; yields the origin, `http://127.0.0.1:40123`. Port 0: any free port."""
+        server = self.server((host, port), _handler(self))
+        server.origin = f"{server.scheme}://{host}:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         try:
@@ -171,32 +170,12 @@ class Site:
             thread.join()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-    origin = ""
-    context: ssl.SSLContext | None = None
-    plain = False
-
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        is_tls = not self.plain or request.recv(1, socket.MSG_PEEK) == TLS_HANDSHAKE
-        if self.context and is_tls:
-            request = self.context.wrap_socket(request, server_side=True)
-        super().finish_request(request, client_address)
-        if self.context and is_tls:
-            request.close()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A closed connection is not reported."""
-
-
 def _handler(site: Site) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm: ClassVar[bool] = True
         wbufsize = -1  # one packet for head and body
-        server: _Server
+        server: SiteServer
 
         def do_GET(self) -> None:
             headers = dict(self.headers.items())

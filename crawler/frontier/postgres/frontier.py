@@ -70,7 +70,7 @@ class PostgresFrontier(DatabaseFrontier):
         address.
         """
         self._address = parsed(state)
-        self._heart: Heartbeat | None = None
+        self._heartbeat: Heartbeat | None = None
         self._ticks, self._leads = ticks, False
         self._has_failed_over = False  # since the last lease
         self._booking, self._asking = anyio.Lock(), Counter[str]()
@@ -111,25 +111,25 @@ class PostgresFrontier(DatabaseFrontier):
         started = self._ticks()
         self._members.rejoin()
         self._has_failed_over, self._leads = True, False
-        if self._heart:
-            self._heart.renew(started)
+        if self._heartbeat:
+            self._heartbeat.renew(started)
 
     def _spare(self) -> "Connection[Any] | None":
-        return self._heart.give() if self._heart else None
+        return self._heartbeat.give() if self._heartbeat else None
 
     def _note_rejoined(self, member: int, started: float) -> None:
         """Note that this process was taken for dead, if it has joined as another member since `started`."""
-        if self._heart and member != self._db.member and not self._has_failed_over:
-            self._heart.renew(started)
+        if self._heartbeat and member != self._db.member and not self._has_failed_over:
+            self._heartbeat.renew(started)
             self._leads = False
             log.warning("this process was silent for too long, and joined the crawl again")
 
     async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
-        if self._heart:
-            self._heart.stop()
+        if self._heartbeat:
+            self._heartbeat.stop()
         run = await super().begin(fingerprint, reading, terms)
         if run.over is None:
-            self._heart = Heartbeat(
+            self._heartbeat = Heartbeat(
                 self._address,
                 self._database,
                 self._session.server_clock.measure,
@@ -149,10 +149,14 @@ class PostgresFrontier(DatabaseFrontier):
 
     @property
     def is_shared(self) -> bool:  # type: ignore[override]
-        return self._heart is not None and self._heart.is_shared
+        return self._heartbeat is not None and self._heartbeat.is_shared
 
     def is_lease_valid(self, lease: Lease) -> bool:
-        return lease.token >> 32 == self._db.member and self._heart is not None and self._heart.is_alive()
+        return (
+            lease.token >> 32 == self._db.member
+            and self._heartbeat is not None
+            and self._heartbeat.is_alive()
+        )
 
     def _is_at_work(self) -> bool:
         return self._members.others(self._db.newest()) > 0
@@ -162,8 +166,8 @@ class PostgresFrontier(DatabaseFrontier):
             await self._session.thread(self._close)
 
     def _close(self) -> None:
-        if self._heart:
-            self._heart.stop()
+        if self._heartbeat:
+            self._heartbeat.stop()
         self._session.close(self._members.leave)
 
     async def _call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -193,8 +197,8 @@ class PostgresFrontier(DatabaseFrontier):
         return cast("T", mine.answer)
 
     def _check_heart(self) -> None:
-        if self._heart and self._heart.error:
-            raise FrontierError(failure(self._address, self._heart.error)) from self._heart.error
+        if self._heartbeat and self._heartbeat.error:
+            raise FrontierError(failure(self._address, self._heartbeat.error)) from self._heartbeat.error
 
     async def _stream(
         self, query: Stream, given: Mapping[str, Any], first: str = ""
