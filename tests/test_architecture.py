@@ -44,11 +44,11 @@ BUDGETS = {
     "rules": 5228,
     "report": 4309,
     "fetch": 4144,
-    "frontier": 9350,
+    "frontier": 9340,
     "sitemap": 5004,
     "engine": 3895,
     "workers": 1425,
-    "app": 6348,
+    "app": 6339,
     "cli": 5964,
     "testing": 55,
 }

@@ -17,8 +17,8 @@ from crawler.errors import ConfigError, StateAway
 from crawler.frontier.pace import FAR
 from crawler.frontier.postgres.address import Address, parsed
 from crawler.frontier.sqlite.ownership import Owner, owner_of
-from crawler.frontier.sqlite.progress import read_overview
-from crawler.frontier.sqlite.state_file import lock_of, remove_state, seconds_since_heartbeat
+from crawler.frontier.sqlite.progress import read_progress
+from crawler.frontier.sqlite.state_file import lock_of, remove_state
 from crawler.model.run import Progress
 from crawler.parse import url as urls
 from crawler.parse.url import Url
@@ -120,17 +120,8 @@ def progress(
         from crawler.app.stored_frontier import copied  # noqa: PLC0415 - the library is an extra
 
         with copied(url, settings.output.publish_timeout, says) as path:
-            return _progress(str(path))
-    return _progress(_file_of(settings, start))
-
-
-def _progress(path: str) -> Progress | None:
-    known = read_overview(path)
-    if known is None:
-        return None
-    run, balance, waits, outlook = known
-    silent = seconds_since_heartbeat(path, time.time())
-    return Progress(run, balance, silent, waits=waits, outlook=outlook)
+            return read_progress(str(path))
+    return read_progress(_file_of(settings, start))
 
 
 def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = False) -> "Frontier":

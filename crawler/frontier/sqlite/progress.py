@@ -13,15 +13,11 @@ from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.ownership import check_usable
 from crawler.frontier.sqlite.state_file import failure, open_state, seconds_since_heartbeat
 from crawler.frontier.waits import outlook, waits
-from crawler.model.run import Outlook, Run, Wait
-from crawler.model.survey import Balance
+from crawler.model.run import Progress
 
 
-def read_overview(path: str) -> tuple[Run, Balance, list[Wait], Outlook] | None:
-    """The newest run of the state at `path`, its counts, waits and outlook; None before the first run.
-
-    Raises `FrontierError`.
-    """
+def read_progress(path: str) -> Progress | None:
+    """The newest run of the state at `path`; None before the first. Raises `FrontierError`."""
     path = str(check_usable(path))
     try:
         with closing(open_state(path, read_only=True)) as connection:
@@ -29,10 +25,12 @@ def read_overview(path: str) -> tuple[Run, Balance, list[Wait], Outlook] | None:
             db = SqliteDatabase(connection, time.time)
             db.read_newest()
             newest = queries.run(db)
+            if newest is None:
+                return None
             silent = seconds_since_heartbeat(path, time.time())
             is_alive = silent is not None and silent < SqliteDatabase.life
-            seen = newest and (newest, queries.balance(db), waits(db), outlook(db, is_alive=is_alive))
-            return seen or None
+            balance, seen = queries.balance(db), outlook(db, is_alive=is_alive)
+            return Progress(newest, balance, silent, waits=waits(db), outlook=seen)
     except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
         # The last three: values in the file that this program never writes.
         raise FrontierError(failure(path, error)) from error
