@@ -69,17 +69,17 @@ FROM @rows({", ".join(RENEWED)}) WHERE url.id = r.id AND url.run < :run RETURNIN
 """
 
 EARLIER: Final = (
-    f"SELECT p.id, {of('p', Earlier._fields, content=VERSION_OF)} FROM page AS p WHERE p.id @any(ids)"
+    f"SELECT p.id, p.was, p.was_lastmod, {of('p', Earlier._fields, content=VERSION_OF)}"
+    " FROM page AS p WHERE p.id @any(ids)"
 )
-_RENEWED: Final = Earlier._fields[3:]  # without what was read of the page
+_RENEWED: Final = ("was", "was_lastmod", *Earlier._fields[3:])  # without what was read of the page
 RENEW_PAGES: Final = f"""
 UPDATE page SET
-    attempts = 0, was = r.was, was_lastmod = CASE WHEN r.was IS NOT NULL THEN page.lastmod END,
-    outcome = coalesce(r.outcome, page.outcome), settled = coalesce(r.settled, page.settled),
+    attempts = 0, outcome = coalesce(r.outcome, page.outcome), settled = coalesce(r.settled, page.settled),
     detail = CASE WHEN r.outcome IS NULL THEN page.detail ELSE r.detail END,
     facts_run = CASE WHEN r.outcome IS NULL THEN page.facts_run END,
     {", ".join(f"{column} = r.{column}" for column in _RENEWED)}
-FROM @rows(id, outcome, detail, settled, was, {", ".join(_RENEWED)}) WHERE page.id = r.id
+FROM @rows(id, outcome, detail, settled, {", ".join(_RENEWED)}) WHERE page.id = r.id
 """
 
 COMPLETE: Final = "status IN ('complete', 'concluded', 'refused')"
@@ -339,12 +339,14 @@ class Discovery:
         last = max(concluded or complete, default=0)  # what it did not find is new
         renewed = {old.id: (old, row) for old, row in known if old.id in ids}
         pages = list[tuple[Any, ...]]()
-        for number, *earlier in stored():
-            old, row = renewed[number]
-            page = found_in_new_run(Earlier._make(earlier), was_published=old.run in concluded)
-            was = page.outcome if old.run >= last else None
-            pages.append((number, row.outcome, row.detail, row.settled, was, *page[3:]))
-        self._db.do_rows(RENEW_PAGES, ("id", "outcome", "detail", "settled", "was", *_RENEWED), pages)
+        for number, was, was_lastmod, *facts in stored():
+            (old, row), earlier = renewed[number], Earlier._make(facts)
+            page = found_in_new_run(earlier, was_published=old.run in concluded)
+            before = was, was_lastmod  # a refused or unfinished run since: what it saw is passed over
+            if old.run <= last:
+                before = (earlier.outcome, earlier.lastmod) if old.run == last else (None, None)
+            pages.append((number, row.outcome, row.detail, row.settled, *before, *page[3:]))
+        self._db.do_rows(RENEW_PAGES, ("id", "outcome", "detail", "settled", *_RENEWED), pages)
         return {row.url: number for number, (_, row) in renewed.items()}
 
     def _open(self, new: Sequence[tuple[int, FoundRow]]) -> None:

@@ -57,7 +57,7 @@ class Changes(Struct, eq=False):
             return
         if page.run == self.run:
             self._compare(page)
-        elif page.run >= self.since and is_listed(page.outcome) and self.complete:
+        elif self.complete and is_listed((page.outcome if page.run == self.since else page.was) or ""):
             self.removed.add(page.url, "no longer found: no page links to it")
 
     def add_mended(self, page: PageRow, before: Iterable[Code], now: Collection[Code]) -> None:

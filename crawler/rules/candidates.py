@@ -86,8 +86,10 @@ class Candidates:
         """The settlement of a lease, with the visits that its page leads to."""
         visit, outcome = lease.visit, verdict.outcome
         named = _named(outcome)
-        given = verdict.named
+        given, facts = verdict.named, verdict.facts
         if self.scope.mapped:
+            if facts and facts.canonical and facts.canonical != named:
+                facts = facts._replace(canonical=self.scope.ours(facts.canonical))
             given = tuple(url if url == named else self.scope.ours(url) for url in given)
             links = self._ours(visit.url, outcome, links, given)
         leading = {*given, named}
@@ -122,7 +124,7 @@ class Candidates:
         why = self.scope.unlisted(visit.url)
         judged = Verdict(
             self._listable(visit.url, outcome, why),
-            verdict.facts,
+            facts,
             unchanged=verdict.unchanged,
             named=given,
             features=self._with_ours(verdict.features),

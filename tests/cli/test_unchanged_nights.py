@@ -201,22 +201,31 @@ def test_what_the_last_night_did_not_find_is_new(run: Run, state: str) -> None:
 
 
 def test_a_refused_night_makes_nothing_new(run: Run) -> None:
-    """What is new, added or removed is so since the run that was published last."""
+    """What is new, added, removed or dated is so since the run that was published last."""
     names = [f"/{number}" for number in range(20)]
+    nights = (  # what the start page links to, the date of a page, and the exit code
+        (["/gone", *names], "2024-01-01", 0),
+        (["/later", "/passing", "/18", "/0"], "2025-01-01", 6),
+        (["/gone", "/later", *names[:18]], "2025-01-01", 0),
+    )
     site = Site()
     with site.serve(port=0) as origin:
-        for count, code in ((20, 0), (2, 6), (19, 0)):
-            site.page("/", links=["/gone", *names[:count]] if count != 2 else names[:2])
-            for name in names:
+        for links, day, code in nights:
+            site.page("/", links=links)
+            for name in (*names, "/later", "/passing"):
                 site.page(name)
+            site.page("/0", head=f'<meta property="article:modified_time" content="{day}">', text=day)
+            if code:
+                site.raw("/18", status=500)
             assert run("crawl", origin, *WORDS[:5], "--report", "r.json")[0] == code
         with open("r.json") as file:
             report = json.loads(file.read().replace(origin, ""))
-        assert (report["changes"]["since"], report["sitemap"]["added"], report["sitemap"]["removed"]) == (
-            1,
-            0,
-            1,
-        )
-        assert [change["url"] for change in report["changes"]["removed"]] == ["/19"]
+        changes = {
+            kind: [change["url"] for change in report["changes"][kind]]
+            for kind in ("added", "removed", "dated")
+        }
+        assert report["changes"]["since"] == 1
+        assert changes == {"added": ["/later"], "removed": ["/18", "/19"], "dated": ["/", "/0"]}
+        assert [report["sitemap"][kind] for kind in ("added", "removed", "changed")] == [1, 2, 2]
         [broken] = [one for one in report["findings"] if one["code"] == "broken-link"]
         assert (broken["count"], broken["new"]) == (1, 0)

@@ -81,3 +81,14 @@ def test_language_versions_on_an_alias_are_those_of_the_site() -> None:
     settlement = made.settlement(Lease(1, 1, Visit(PAGE)), verdict, Links())
     versions = ("de", Url("http://a.example/de")), *read["hreflang"][1:]
     assert settlement.verdict.features == read | {"hreflang": versions}
+
+
+def test_canonical_of_unlisted_page_on_alias_is_of_the_site() -> None:
+    """That of a page that is not listed for it stays as it is: it is shown, and visited."""
+    made, alias = candidates(), Url("https://a.example/new")
+    made.map_aliases({"https://a.example": "http://a.example"})
+    for outcome, canonical in ((Unlisted(Why.NOINDEX), NEW), (Unlisted(Why.CANONICAL, alias), alias)):
+        verdict = Verdict(outcome, Facts(200, canonical=alias), named=(alias,))
+        done = made.settlement(Lease(1, 1, Visit(PAGE)), verdict, Links((alias,)))
+        assert done.verdict.facts
+        assert (done.verdict.facts.canonical, done.verdict.named) == (canonical, (canonical,))

@@ -12,7 +12,7 @@ from crawler.frontier.dialect import Dialect
 from crawler.frontier.schema import FACT_TYPES
 
 _BY_TYPE: Final = {
-    "bigint": "target id token host via trap sample dated_lastmod dated_header dated_stated at",
+    "bigint": "target id token host via trap sample dated_lastmod dated_header dated_stated was_lastmod at",
     "double precision": "settled due until checked ease failing first_visit last_visit",
     "integer": "state depth hops kind attempts deaths named place round facts_run was_hops "
     "failing_run rank visited visits changes asked",
