@@ -9,11 +9,11 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
@@ -22,6 +22,9 @@ from crawler.parse.url import Url
 from crawler.sitemap.publish.identity import SitemapIdentity
 from crawler.sitemap.write.shards import OldFiles, Shard
 from crawler.sitemap.write.writer import FORMS, INDEX, PAGE, Part
+
+if TYPE_CHECKING:
+    from crawler.sitemap.read import SitemapReading
 
 MANIFEST: Final = "manifest.json"
 SECTIONS: Final = "sections"  # key of a manifest: name and pattern of each
@@ -283,11 +286,15 @@ def _lines_in(path: Path) -> int:
         return sum(1 for line in file if line.strip())
 
 
-def _read(file: IO[bytes]) -> tuple[int, set[str], bool]:
-    """Pages of a sitemap, files of an index, and whether it was read completely."""
+def _reading(file: IO[bytes]) -> "SitemapReading":
     from crawler.sitemap.read import read  # noqa: PLC0415 - lxml is slow to import and rarely needed here
 
-    reading, pages, locs = read(_chunks(file)), 0, set()
+    return read(iter(lambda: file.read(CHUNK), b""))
+
+
+def _read(file: IO[bytes]) -> tuple[int, set[str], bool]:
+    """Pages of a sitemap, files of an index, and whether it was read completely."""
+    reading, pages, locs = _reading(file), 0, set()
     for found in reading:
         if found.kind == "page":
             pages += 1
@@ -301,17 +308,11 @@ def _indexes(folder: Path) -> dict[str, set[str]]:
     indexes: dict[str, set[str]] = {}
     for entry in _INDEXES:
         with suppress(OSError), open(folder / entry, "rb") as file:
-            from crawler.sitemap.read import read  # noqa: PLC0415 - as above
-
-            for found in read(_chunks(file)):
+            for found in _reading(file):
                 if found.kind == "page":
                     break
                 indexes.setdefault(entry, set()).add(found.loc.rpartition("/")[2])
     return indexes
-
-
-def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    return iter(lambda: file.read(CHUNK), b"")
 
 
 def place_of(url: Url, folder: Path) -> tuple[str, int] | None:
@@ -319,10 +320,7 @@ def place_of(url: Url, folder: Path) -> tuple[str, int] | None:
 
     Reads one file of each section at most.
     """
-    from crawler.sitemap.read import read  # noqa: PLC0415 - as above
-
-    known = read_manifest(folder)
-    files = sorted(files_of(known), key=lambda file: str(file.get("from") or ""))
+    files = sorted(files_of(read_manifest(folder)), key=lambda file: str(file.get("from") or ""))
     # The last one of each section whose range begins before the URL.
     below: dict[str, str] = {}
     for file in files:
@@ -332,7 +330,7 @@ def place_of(url: Url, folder: Path) -> tuple[str, int] | None:
             below[numbered[1] or "" if numbered else ""] = name
     for name in below.values():
         with suppress(OSError), open(folder / name, "rb") as opened:
-            for number, found in enumerate(read(_chunks(opened)), 1):
+            for number, found in enumerate(_reading(opened), 1):
                 if found.loc == url:
                     return name, number
     return None

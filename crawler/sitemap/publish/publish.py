@@ -48,6 +48,7 @@ from crawler.sitemap.publish.manifest import (
 )
 from crawler.sitemap.publish.published import Published
 from crawler.sitemap.publish.swap import SETTLED, make_durable, move, swap
+from crawler.sitemap.tree import read_file
 from crawler.sitemap.validate.file import Check
 from crawler.sitemap.validate.findings import FaultCode
 from crawler.sitemap.write.shards import OldFiles
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
 
 STDOUT: Final = "-"
 MIRROR: Final = ".published"  # folder with a copy of what is in an object store
-CHUNK: Final = 65_536  # bytes
 VALIDATED: Final = frozenset({"xml", "txt"})
 
 LastCheck = Callable[[], Awaitable[None]]
@@ -386,15 +386,13 @@ def _validate(place: Path, parts: Sequence[Part], last: Last) -> None:
     for part in parts:
         if part.sha256 in known or part.name.endswith(f".{HTML}"):
             continue
-        with open(place / part.name, "rb") as file:
-            chunks = iter(lambda: file.read(CHUNK), b"")
-            for found in Check(part.name, home=None, now=datetime.now(UTC)).run(chunks):
-                if found.severity == "error" and found.code is not FaultCode.LOC_HOST:
-                    raise PublishRefused(
-                        f"The new sitemap is not valid ({found.place}, line {found.line}: {found.says}); the "
-                        "old files "
-                        "are kept. This is a bug: please report it. --force publishes anyway."
-                    )
+        check = Check(part.name, home=None, now=datetime.now(UTC))
+        for found in check.run(read_file(str(place / part.name))):
+            if found.severity == "error" and found.code is not FaultCode.LOC_HOST:
+                raise PublishRefused(
+                    f"The new sitemap is not valid ({found.place}, line {found.line}: {found.says}); the old "
+                    "files are kept. This is a bug: please report it. --force publishes anyway."
+                )
 
 
 def _print(place: Path, parts: Sequence[Part]) -> None:
