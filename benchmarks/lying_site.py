@@ -231,6 +231,7 @@ SETTINGS = (
     Setting("counter", noise=counter),
     Setting("counter on a third", noise=on(33, counter)),
     Setting("related", noise=related),
+    Setting("related on a tenth", noise=on(10, related)),
     Setting("latest", noise=latest),
     Setting("latest on a third", noise=on(33, latest)),
     Setting("nonces", noise=nonce),

@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 72,
     "settings": 1723,
     "ports": 1058,
-    "rules": 5230,
+    "rules": 5241,
     "report": 4309,
     "fetch": 4144,
     "frontier": 9342,

@@ -20,7 +20,7 @@ from crawler.model.reply import Headers
 from crawler.model.survey import LONG_AGO, Build, Evidence, NewBlock, Restless
 from crawler.parse.dates import http_date, read_stated
 from crawler.rules import shown_in_turn
-from crawler.rules.noise import MOST_RUNS, RUNS
+from crawler.rules.noise import MOST_RUNS, RUNS, LastChange
 
 FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
 """The day the first website was announced. Older dates come from clocks that were never set."""
@@ -44,6 +44,7 @@ BUILD_SHARE: Final = 90  # percent of the dates of an origin that are within the
 LEAST_BUILT_PAGES: Final = 5  # pages: fewer may have been edited by hand in that time
 # Seconds, 36 hours: a date without a time may be this much earlier than the moment it means.
 OLDER_THAN_BUILD: Final = 129_600
+LEAST_REPEATED: Final = 5  # pages that changed as in the run before: fewer may have been edited by hand
 # Changes in the last runs from which on they are compared; of all text, with visits: one change in so many.
 LEAST_CHANGES: Final = 6
 EDIT_VISITS: Final = 50
@@ -172,6 +173,15 @@ def is_lively(known: Restless) -> bool:
     edits -= (RUNS - 1) * max(0, known.edits[-1][2] - known.edits[0][2])
     anew = sum(run[2] for run in known.runs)
     return edits >= LEAST_CHANGES and edits * EDIT_VISITS > visits and ONE_EDIT * anew <= edits
+
+
+def is_noisy(evidence: Evidence, found: Iterable[NewBlock]) -> bool:
+    """Whether pages that change where they did in the run before have noise that is not known yet: many pages
+    have some, or most of those that changed did so.
+    """
+    repeated = sum(one.pages for one in found if one.change == LastChange.REPEATED)
+    is_most = repeated >= LEAST_REPEATED and 2 * repeated > evidence.changed
+    return is_most or evidence.noisy >= LEAST_COMPARED
 
 
 def is_everywhere(known: Restless, evidence: Evidence) -> bool:

@@ -2,7 +2,8 @@
 
 An edit seldom writes what another page has just lost. Where small changes of single pages, in places that had
 changed before, do so again and again, such pages show texts in turn: small changes of them are no edits, and
-those before were none. The version of a product, on many pages, leaves them all, and comes to none. Pure.
+those before were none. Then a text that the page itself had lost is one of these, too. The version of a
+product, on many pages, leaves them all, and comes to none. Pure.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,29 +12,29 @@ from typing import Final
 from crawler.model.survey import NewBlock, Turns
 from crawler.rules.noise import MOST_RUNS, LastChange, new_and_gone
 
-LEAST_TURNS: Final = 3  # changes in the last runs that brought a text of another page
+LEAST_TURNS: Final = 3  # changes in the last runs that brought a text in turn
 ONE_TURN: Final = 4  # of all in such places, one in so many: digests may be the same by chance
 MOST_TEXTS: Final = 256  # and pages, that are remembered
 _AGAIN: Final = frozenset({LastChange.AGAIN, LastChange.REPEATED})
 
 
 def after(before: Turns, found: Iterable[NewBlock]) -> Turns:
-    """What is known after a run. Once known, it stays until no text of another page came in the last runs."""
+    """What is known after a run. Once known, it stays until no such text came again in the last runs."""
     gone, pages = dict(before.gone), dict.fromkeys(before.pages)
     changes = [(one, *new_and_gone(one.new)) for one in _small(found)]
     moved = [
         one.page
         for one, new, _ in changes
-        if gone.get(new, one.page) != one.page and (before.is_known or one.change in _AGAIN)
+        if new in gone and (before.is_known or (gone[new] != one.page and one.change in _AGAIN))
     ]
     again = sum(one.change in _AGAIN for one, _, _ in changes)
     for one, _, old in changes:
         gone.pop(old, None)
         gone[old] = one.page
     runs = (*before.runs, (again, len(moved)))[-MOST_RUNS:]
-    of_all, of_others = map(sum, zip(*runs, strict=True))
-    is_proven = of_others >= LEAST_TURNS and ONE_TURN * of_others >= of_all
-    is_known = is_proven or (before.is_known and of_others > 0)
+    of_all, in_turn = map(sum, zip(*runs, strict=True))
+    is_proven = in_turn >= LEAST_TURNS and ONE_TURN * in_turn >= of_all
+    is_known = is_proven or (before.is_known and in_turn > 0)
     for page in moved if is_known else ():
         pages.pop(page, None)
         pages[page] = None

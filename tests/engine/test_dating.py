@@ -274,6 +274,18 @@ async def test_texts_that_few_pages_show_in_turn_are_no_edits() -> None:
             assert found == ({pages[1]: 82} if night > 80 else {}), night
 
 
+@pytest.mark.parametrize(("random", "dated"), [(4, 3), (5, None)])
+async def test_what_changes_on_most_changed_pages_again_is_noise(random: int, dated: int | None) -> None:
+    """Some pages show something else each night; a few may have been edited again by hand."""
+    site, pages = ManyRuns(), [Url(f"{SITE}/{number}") for number in range(40)]
+    for night in range(3):
+        shown = {url: f"{url}|{night * (url in pages[:random])} of {url}|end" for url in pages}
+        shown[pages[-1]] += "|more" * (night > 1)  # an edit of the same night
+        dates = await site.run(shown, pages=pages)
+        assert {dates[url] for url in pages[:random]} == {(None, 2, dated)[night]}
+    assert dates[pages[-1]] == 3
+
+
 async def test_a_template_that_is_rolled_out_is_no_edit() -> None:
     """A banner comes to two of forty pages a night, later goes from all, one a night; page 3 is edited."""
     site, pages = ManyRuns(), [Url(f"{SITE}/{number}") for number in range(40)]

@@ -41,6 +41,7 @@ def runs(*nights: str) -> Turns:
         (["1?ab", "2^xa", "3^ya", "4^za", *[""] * (MOST_RUNS - 1)], True),
         (["1?ab", "2^xa", "3^ya", "4^za", *[""] * MOST_RUNS], False),  # it is forgotten
         (["1?ab", "2^xa", "3^ya", "4^za", *[""] * (MOST_RUNS - 1), "5?ux", *[""] * (MOST_RUNS - 1)], True),
+        (["1?ab", "2^xa", "3^ya", "4^za", *[""] * (MOST_RUNS - 1), "4^az", *[""] * (MOST_RUNS - 1)], True),
     ],
 )
 def test_what_is_shown_in_turn(nights: Sequence[str], known: bool) -> None:

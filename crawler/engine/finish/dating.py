@@ -154,7 +154,7 @@ class _SiteDates:
             sitemaps=tuple(self.sitemaps),
             stated=tuple(self.stated),
             stale=tuple(origin for origin, counts in self.stated_since.items() if lastmod.is_stale(*counts)),
-            noisy=tuple(it.origin for it in origins if it.noisy >= lastmod.LEAST_COMPARED),
+            noisy=tuple(it.origin for it in origins if lastmod.is_noisy(it, self._changes[it.origin])),
             unseen=tuple(it.origin for it in origins if 2 * (it.noisy + shared[it.origin]) > it.known),
             restless=tuple(
                 (origin, known.first, known.last) for origin, known in self.restless.items() if known.last
