@@ -19,7 +19,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import BinaryIO, Final, Protocol
+from typing import BinaryIO, Final
 
 import anyio
 import anyio.to_thread
@@ -55,18 +55,6 @@ NO_COPY: Final = SeedCopy(Validators(), b"")
 MOST_HOSTS: Final = 1_000  # different hosts in `--input`, if no start URL is given
 
 log = logging.getLogger("crawler.app.seeding")
-
-
-class Reading(Protocol):
-    """A seed that is open."""
-
-    def take(self) -> SeedUrls | None:
-        """The next URLs; None at the end. Blocks."""
-        ...
-
-    def settlement(self, seed: Seed) -> SeedSettlement:
-        """The result, once `take` has returned None."""
-        ...
 
 
 class Lines:
@@ -111,7 +99,7 @@ class Lines:
         return found
 
     def take(self) -> SeedUrls | None:
-        """See `Reading.take`. Raises `ConfigError` when the file fails."""
+        """The next URLs; None at the end. Blocks. Raises `ConfigError` when the file fails."""
         try:
             chunk = list(islice(self._numbered, GROUP))
         except OSError as error:
@@ -316,7 +304,7 @@ class Seeds:
         near = set(await self.on_site(web))
         return [seed for seed in below if not is_web(seed.name) or seed.name in near]
 
-    async def _open(self, seed: Seed) -> Reading | SeedSettlement:
+    async def _open(self, seed: Seed) -> Lines | Entries | SeedSettlement:
         """The opened seed, or a settlement that says why it cannot be read."""
         if seed.kind is SeedKind.INPUT:
             lines = self._lines.get(seed.name)
@@ -331,7 +319,7 @@ class Seeds:
     def _join(self, base: Url, loc: str) -> Url | None:
         return self.normalise(loc, base)
 
-    async def _fetch(self, seed: Seed) -> Reading | SeedSettlement:
+    async def _fetch(self, seed: Seed) -> Lines | Entries | SeedSettlement:
         """What is the same as in the last run, as the server says, is not sent again."""
         redirects = Redirects(Url(seed.name), self.normalise)
         if not await self.on_site([redirects.url]):
@@ -344,7 +332,7 @@ class Seeds:
 
     async def _answered(
         self, seed: Seed, redirects: Redirects, reply: Reply | Permit, copy: SeedCopy
-    ) -> Reading | SeedSettlement:
+    ) -> Lines | Entries | SeedSettlement:
         if isinstance(reply, Permit):
             down = reply.why is Why.ROBOTS_DOWN
             return SeedSettlement(seed, SeedOutcome.ROBOTS_DOWN if down else SeedOutcome.ROBOTS)

@@ -24,7 +24,7 @@ from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_txt import LIMIT, Decision, RobotsRules, parse
 from crawler.parse.url import Url, origin
-from crawler.ports import Fetcher, Hosts, Permits, Politeness, Request
+from crawler.ports import Fetcher, Hosts, Politeness, Request
 from crawler.rules.redirects import Redirects, Stopped
 
 CUT_DELAY: Final = 30.0  # seconds used for a Crawl-delay above --max-wait: few sites ask for more than this
@@ -37,7 +37,7 @@ class Access(Struct, eq=False):
 
     hosts: Hosts
     fetcher: Fetcher
-    permits: Permits
+    permits: "Robots"
     politeness: Politeness
     delay: float = 0.0  # between slots, at least
     max_wait: float = 600.0  # the longest Crawl-delay that is obeyed

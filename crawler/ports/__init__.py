@@ -5,7 +5,7 @@
 `Runs`, `Record`, `Reads`, `Ledger`.
 """
 
-from crawler.ports.fetching import Fetcher, Permits, Politeness, Request, Room, Turn
+from crawler.ports.fetching import Fetcher, Politeness, Request, Room, Turn
 from crawler.ports.frontier import Frontier, History, Hosts, Ledger, Record, SiteRule
 from crawler.ports.queue import Batch, Pacer, Queue, Round
 from crawler.ports.reads import Reads
@@ -13,6 +13,6 @@ from crawler.ports.runs import Runs
 from crawler.ports.visiting import Reader, Sink, Visitor
 
 __all__ = [
-    "Batch", "Fetcher", "Frontier", "History", "Hosts", "Ledger", "Pacer", "Permits", "Politeness", "Queue",
+    "Batch", "Fetcher", "Frontier", "History", "Hosts", "Ledger", "Pacer", "Politeness", "Queue",
     "Reader", "Reads", "Record", "Request", "Room", "Round", "Runs", "Sink", "SiteRule", "Turn", "Visitor",
 ]  # fmt: skip

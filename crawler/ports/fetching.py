@@ -1,4 +1,4 @@
-"""How a page is fetched: the fetcher, robots.txt and politeness."""
+"""How a page is fetched: the fetcher and politeness."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,7 +10,6 @@ from msgspec import Struct
 from crawler.model.facts import Validators
 from crawler.model.rendering import Inputs
 from crawler.model.reply import Headers, Reply, Response
-from crawler.model.robots import Permit, RobotsFile
 from crawler.parse.url import Url
 
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -55,34 +54,6 @@ class Fetcher(Protocol):
 
     async def fetch(self, request: Request) -> Reply:
         """Sends one request. Never raises for errors of the network or server."""
-        ...
-
-
-class Permits(Protocol):
-    """What robots.txt allows (RFC 9309)."""
-
-    def knows(self, origin: str) -> bool:
-        """Whether the rules of `origin` are known."""
-        ...
-
-    async def ask(self, origin: str) -> RobotsFile:
-        """Fetches /robots.txt."""
-        ...
-
-    async def learn(self, origin: str, file: RobotsFile) -> None:
-        """Stores the rules in `file`."""
-        ...
-
-    def permit(self, url: Url) -> Permit:
-        """Whether `url`, of a known origin, may be fetched."""
-        ...
-
-    def delay(self, origin: str) -> float | None:
-        """The Crawl-delay for this crawler, in seconds."""
-        ...
-
-    def sitemaps(self, origin: str) -> list[Url]:
-        """The sitemaps in the robots.txt of a known origin."""
         ...
 
 

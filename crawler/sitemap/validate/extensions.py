@@ -3,8 +3,8 @@
 `xml` reads the elements of the protocol itself; the values of fields are validated in `values`.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
@@ -13,34 +13,11 @@ from crawler.sitemap.validate import values
 from crawler.sitemap.validate.findings import FaultCode
 from crawler.sitemap.validate.values import EXTENSIONS, Extension
 
+if TYPE_CHECKING:
+    from crawler.sitemap.validate.file import Check
+
 MOST_VERSIONS: Final = 1_000  # language versions of one entry that are read
 _UNKNOWN: Final = Extension("", {}, {}, {})
-
-
-class Receiver(Protocol):
-    """Receives the findings (`file.Check`)."""
-
-    kind: str
-
-    def add(self, code: FaultCode, line: int, *details: Any) -> None: ...
-
-    def add_all(self, faults: Iterable[values.Fault], line: int) -> None:
-        """Adds several findings."""
-        ...
-
-    def loc(self, loc: str, line: int) -> None:
-        """Checks the URL of an entry."""
-        ...
-
-    def versions(self, loc: str, versions: Collection[str], line: int) -> None:
-        """Checks the language versions of an entry."""
-        ...
-
-    def count(self, line: int) -> None: ...
-
-    def date(self, text: str) -> None:
-        """Notes the date of an entry."""
-        ...
 
 
 class SitemapEntry(Struct, eq=False):
@@ -69,7 +46,7 @@ class _Extra(Struct, eq=False):
 class ExtensionCheck:
     """The elements of extensions in one file."""
 
-    def __init__(self, report: Receiver) -> None:
+    def __init__(self, report: "Check") -> None:
         self._report = report
         self._open: list[_Extra] = []
         self._retired: set[str] = set()  # retired elements that were reported: once in a file

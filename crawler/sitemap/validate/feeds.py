@@ -6,11 +6,13 @@ any sitemap; `xml` passes the elements on.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from crawler.sitemap.validate import values
-from crawler.sitemap.validate.extensions import Receiver
 from crawler.sitemap.validate.findings import FaultCode
+
+if TYPE_CHECKING:
+    from crawler.sitemap.validate.file import Check
 
 ATOM: Final = "http://www.w3.org/2005/Atom"
 ROOTS: Final = frozenset({"rss", "feed", "RDF"})  # local names
@@ -21,7 +23,7 @@ _DATES: Final = frozenset({"updated", "date"})  # W3C datetimes: of Atom, and of
 class FeedCheck:
     """Validates the items of one feed: takes the start and the end of each element."""
 
-    def __init__(self, report: Receiver, now: datetime) -> None:
+    def __init__(self, report: "Check", now: datetime) -> None:
         self._report, self._now = report, now
         self._line, self._depth = 0, 0  # of the open item; 0: none
         self._loc, self._guid = "", ""

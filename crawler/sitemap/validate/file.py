@@ -208,7 +208,7 @@ class Check:
         finally:
             xml.free()
 
-    # -- called by `XmlCheck` -----------------------------------------------------------------------------
+    # -- called by the checks of XML, its extensions and feeds --------------------------------------------
 
     def loc(self, loc: str, line: int) -> None:
         if not values.is_plainly_good(loc, self._prefix):

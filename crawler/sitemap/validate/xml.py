@@ -7,14 +7,17 @@ entity is expanded. The values of fields are validated in `values`.
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from xml.parsers import expat
 
 from crawler.model.protocol import MAX_IMAGES, MAX_LOC, NAMESPACE
 from crawler.sitemap.validate import feeds, values
-from crawler.sitemap.validate.extensions import ExtensionCheck, Receiver, SitemapEntry
+from crawler.sitemap.validate.extensions import ExtensionCheck, SitemapEntry
 from crawler.sitemap.validate.feeds import FeedCheck
 from crawler.sitemap.validate.findings import FaultCode
+
+if TYPE_CHECKING:
+    from crawler.sitemap.validate.file import Check
 
 LONGEST_CONTENT: Final = 100_000  # characters of one field that are kept
 ORDER: Final = {"url": ("loc", "lastmod", "changefreq", "priority"), "sitemap": ("loc", "lastmod")}
@@ -47,7 +50,7 @@ class Ended(Exception):  # noqa: N818 - caught by `file.Check`
 class XmlCheck:
     """Validates one file: `feed` its bytes, then `close`. Raises `Ended`."""
 
-    def __init__(self, report: Receiver, now: datetime) -> None:
+    def __init__(self, report: "Check", now: datetime) -> None:
         self._report, self._now = report, now
         self._path: list[str] = []  # names of the open elements
         self._misplaced_at = 0  # depth of a misplaced element, whose content is ignored; 0: none
