@@ -42,7 +42,7 @@ BUDGETS = {
     "settings": 1723,
     "ports": 1058,
     "rules": 5241,
-    "report": 4309,
+    "report": 4313,
     "fetch": 4144,
     "frontier": 9342,
     "sitemap": 5004,

@@ -114,7 +114,7 @@ class ReportBuilder:
         ]
         self.findings = Findings.of(known)
         self._known, self._most = known, most
-        self._overview = Overview(run.number, known.site)
+        self._overview = Overview(run.number, known.site, frozenset(host.origin for host in known.hosts))
         self._sought = sought(known.settings, checked=known.check is not None)
         self._changes = Changes(run.number, max(before, default=None), run.complete)
         self._starts, self._highest = list[int](), 0

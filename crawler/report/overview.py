@@ -6,7 +6,7 @@ Takes every page once, in bounded memory: beyond a limit, all further folders ar
 import heapq
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -109,6 +109,7 @@ class Overview(Struct, eq=False):
 
     run: int
     site: str  # origin
+    hosts: Container[str] = ()  # other origins of the site
     clicks: Counter[int] = field(default_factory=Counter)  # to listed pages
     unreachable: int = 0  # listed pages to which no links lead
     elsewhere: int = 0  # URLs on other sites
@@ -125,7 +126,7 @@ class Overview(Struct, eq=False):
         if page.run != self.run:
             return
         # Of links with nofollow, nobody asked whether another host belongs to the site.
-        if page.outcome == OFF_SITE or (page.outcome == UNFOLLOWED and origin(page.url) != self.site):
+        if page.outcome == OFF_SITE or (page.outcome == UNFOLLOWED and not self._is_own(origin(page.url))):
             self.elsewhere += 1
             return
         listed, kind = is_listed(page.outcome), kind_of(page.outcome)
@@ -143,6 +144,9 @@ class Overview(Struct, eq=False):
             self._large.add(page.bytes, page.url)
         if listed:
             self._date(page)
+
+    def _is_own(self, site: str) -> bool:
+        return site == self.site or site in self.hosts
 
     def add_clicks(self, page: PageRow, clicks: int | None) -> None:
         """Count the clicks to a page; None if no links lead to it."""

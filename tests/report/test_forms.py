@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser
 
 from crawler.fetch.render import chromium
+from crawler.model.rows import HostRow
 from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import Code
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text, svg
@@ -139,13 +140,16 @@ def test_links_with_nofollow_to_other_sites_are_elsewhere() -> None:
     state.page("/", links=["/in"], nofollow=[f"{AWAY}/{number}" for number in range(40)], seed=START)
     for number in range(40):
         state.page(f"{AWAY}/{number}", "unlisted:nofollow", status=None)
-    state.page("/in", "unlisted:nofollow", status=None)
+    blog = "https://blog.shop.example"  # belongs to the site, as it was asked for pages
+    state.more = {"hosts": [HostRow(SITE, 2, 0.0), HostRow(blog, 1, 0.0)]}
+    for url in ("/in", f"{blog}/in"):
+        state.page(url, "unlisted:nofollow", status=None)
     state.page(f"{AWAY}/off", "unlisted:offsite", status=None)
     report = state.report()
-    assert "1 listed · 1 unlisted · 1 on other sites · 40 more by nofollow" in as_text.rendered(report)
+    assert "1 listed · 2 unlisted · 1 on other sites · 40 more by nofollow" in as_text.rendered(report)
     html = as_html.rendered(report)
-    assert "Not listed: 1<" in html
-    assert "1 listed of 2 known URLs of the site" in html
+    assert "Not listed: 2<" in html
+    assert "1 listed of 3 known URLs of the site" in html
     assert "the bar leaves out the 41 on other sites" in html
 
 
