@@ -148,7 +148,8 @@ async def test_memory_of_large_page_is_returned() -> None:
     async with Sandbox().running() as apart:
         await apart.read(PageSource(b"<p>x", URL))
         before = held(apart)
-        await apart.read(PageSource(b"<p>some text" * (LARGE_TREE // 10), URL))
+        links = "".join(f"<p><a href={number}>some</a> text {number}" for number in range(LARGE_TREE // 20))
+        await apart.read(PageSource(links.encode(), URL))
         await apart.read(PageSource(b"<p>x", URL))  # memory is returned before the next page is parsed
         assert held(apart) < before + 10_000_000
 
