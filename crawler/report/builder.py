@@ -62,8 +62,8 @@ class _Items(Struct, eq=False):
         return [found for _, _, found in sorted(self.heap, reverse=True)]
 
 
-class _FolderCounts(Struct, eq=False):
-    """Counts URLs by their folder."""
+class _FindingFolders(Struct, eq=False):
+    """Counts the URLs of a finding by their folder."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
@@ -120,7 +120,7 @@ class ReportBuilder:
         self._starts, self._highest = list[int](), 0
         self._clicks = Clicks((), 0)
         self._picked: dict[Code, _Items] = {}
-        self._folders = defaultdict[Code, _FolderCounts](_FolderCounts)
+        self._folders = defaultdict[Code, _FindingFolders](_FindingFolders)
         self._rules = _RuleCounts()
 
     def add_page(self, page: PageRow) -> None:
