@@ -165,6 +165,8 @@ def test_text_answers_common_questions() -> None:
     assert "linked from 3 pages: /lanterns/candle, /lanterns/paper, and 1 more\n" in text
     assert "  /shop → /store → /lanterns/\n" in text
     assert "Published: 15 URLs.\n" in text
+    assert "mended   broken-link        1 URL: /lost\nmended   redirect-linked    1 URL: /about\n" in text
+    assert "- mended: `broken-link`, `1 URL: /lost`\n" in as_markdown.rendered(planted().report())
     assert "  Correct or remove the link to /legal.html from the template: mends 15 of 18 links\n" in text
 
 

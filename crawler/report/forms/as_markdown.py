@@ -19,6 +19,7 @@ from crawler.report.forms.as_text import (
     external,
     linked,
     measure,
+    mended,
     no_findings,
     publication,
     run_status,
@@ -57,6 +58,8 @@ def _head(report: SiteReport) -> str:
         publication(report) if not run.refused else f"**Not published.** {code(publication(report))}",
         "",
         *([f"{words}.", ""] if (words := external(report)) else []),
+        *(f"- mended: {code(one.value)}, {code(words)}" for one, words in mended(report)),
+        "",
     ]
     if not report.findings:
         return "\n".join([*lines, no_findings(report), ""])

@@ -16,6 +16,7 @@ from crawler.report.url_kind import OFF_SITE
 LONGEST: Final = 200  # characters of a URL or a detail
 SOURCES: Final = 2  # linking pages shown for an item
 ACTIONS: Final = 5
+MENDED: Final = 10  # URLs of each code
 SENTENCE: Final = 2_000  # characters of what the guard said
 
 
@@ -46,9 +47,18 @@ def _lines(report: SiteReport) -> Iterator[str]:
         yield from (f"  {line}" for line in _items(finding, known.site))
         if finding.more and finding.items:
             yield f"  and {finding.more:,} more"
+    yield from (f"mended   {code.value:<18} {words}" for code, words in mended(report))
     if not known.run.complete:
         yield ""
         yield UNFINISHED
+
+
+def mended(report: SiteReport) -> Iterator[tuple[Code, str]]:
+    """What was mended since the run before: `3 URLs: /a, /b, /c`."""
+    for code, some in sorted(report.changes.mended.items(), key=lambda one: list(Code).index(one[0])):
+        names = ", ".join(shown(change.url, report.known.site) for change in some.items[:MENDED])
+        rest = f", and {some.count - MENDED:,} more" if some.count > MENDED else ""
+        yield code, f"{counted(some.count, 'URL')}: {names}{rest}"
 
 
 UNFINISHED: Final = (
