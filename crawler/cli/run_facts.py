@@ -28,8 +28,7 @@ from crawler.parse.url import Url, target
 from crawler.ports import Frontier, Record, reads
 from crawler.report.external import external_json
 from crawler.report.formatting import counted, duration
-from crawler.report.forms.as_text import measure
-from crawler.report.report import Finding, SiteReport
+from crawler.report.report import Finding, SiteReport, measure
 from crawler.rules.incomplete_site import SiteDoubts, without_flag
 from crawler.settings.recipe import NAMES, UNLISTED, recipe_of
 from crawler.settings.sections import Settings

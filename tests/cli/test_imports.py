@@ -108,6 +108,7 @@ OFF = frozenset(
         "publicsuffixlist", "tomllib", "difflib", "crawler.engine.external", "crawler.workers.pool",
         "crawler.sitemap.publish.object_store", "crawler.sitemap.write.html_pages", "crawler.app.stored_state",
         "crawler.app.stored_frontier", "crawler.app.metrics", "crawler.app.webhook", "crawler.report.forms.as_html",
+        "crawler.report.forms.as_text",
         "crawler.frontier.postgres.frontier", "crawler.app.external", "crawler.app.submission",
     }
 )  # fmt: skip

@@ -35,10 +35,10 @@ from crawler.report.formatting import (
     size,
 )
 from crawler.report.forms import svg
-from crawler.report.forms.as_text import UNFINISHED, difference, external, measure, no_findings
+from crawler.report.forms.as_text import UNFINISHED, difference, external, no_findings
 from crawler.report.overview import ELSEWHERE, Folder
 from crawler.report.printable import printable
-from crawler.report.report import SiteReport
+from crawler.report.report import SiteReport, measure
 
 LARGEST: Final = 2_000_000  # bytes of the file
 FEWER: Final = (100, 40, 15, 5, 1)  # rows per table, tried in turn until the file is small enough

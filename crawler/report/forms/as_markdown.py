@@ -18,7 +18,6 @@ from crawler.report.forms.as_text import (
     detail,
     external,
     linked,
-    measure,
     mended,
     no_findings,
     publication,
@@ -26,7 +25,7 @@ from crawler.report.forms.as_text import (
     shown,
 )
 from crawler.report.printable import printable
-from crawler.report.report import Finding, Item, SiteReport
+from crawler.report.report import Finding, Item, SiteReport, measure
 
 ROOM: Final = 60_000  # characters
 ITEMS: Final = 20  # items of each finding

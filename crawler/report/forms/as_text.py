@@ -6,11 +6,11 @@ from typing import Final
 from crawler.parse.credentials import masked
 from crawler.report.actions import actions
 from crawler.report.actions import words as action_words
-from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code
+from crawler.report.catalogue import FILES, GROUPED, Code
 from crawler.report.external import external_json, external_words, left_words
 from crawler.report.formatting import counted, minute, said_words, shortened
 from crawler.report.printable import printable
-from crawler.report.report import Finding, Item, SiteReport
+from crawler.report.report import Finding, Item, SiteReport, measure
 from crawler.report.url_kind import OFF_SITE
 
 LONGEST: Final = 200  # characters of a URL or a detail
@@ -129,21 +129,6 @@ def difference(report: SiteReport) -> str:
     if report.known.run.complete:
         parts += [f"-{changes.removed.count:,}", f"~{changes.dated.count:,}"]
     return " ".join(parts)
-
-
-def measure(finding: Finding) -> str:
-    """`47 URLs (2 new), 10,268 links on 10,137 pages`."""
-    if finding.code in GROUPED:
-        return f"{counted(finding.count, 'group')}, {counted(finding.pages, 'page')}"
-    words = counted(finding.count, NOUNS.get(finding.code, "URL"))
-    if finding.new:
-        words += f" ({finding.new:,} new)"
-    if finding.code in FILES:
-        words += f" on {counted(finding.pages, 'page')}"
-    elif finding.links:
-        words += f", {counted(finding.links, 'link')}"
-        words += f" on {counted(finding.pages, 'page')}" if finding.pages else ""
-    return words
 
 
 def _items(finding: Finding, site: str) -> Iterator[str]:
