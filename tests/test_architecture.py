@@ -42,7 +42,7 @@ BUDGETS = {
     "settings": 1723,
     "ports": 1029,
     "rules": 5241,
-    "report": 4325,
+    "report": 4327,
     "fetch": 4144,
     "frontier": 9342,
     "sitemap": 4982,

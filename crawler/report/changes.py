@@ -57,8 +57,10 @@ class Changes(Struct, eq=False):
             return
         if page.run == self.run:
             self._compare(page)
-        elif self.complete and is_listed((page.outcome if page.run == self.since else page.was) or ""):
-            self.removed.add(page.url, "no longer found: no page links to it")
+        elif self.complete and page.run >= self.since:
+            before = page.outcome if page.run == self.since else page.was
+            if is_listed(before or ""):
+                self.removed.add(page.url, "no longer found: no page links to it")
 
     def add_mended(self, page: PageRow, before: Iterable[Code], now: Collection[Code]) -> None:
         """Compare the findings of a page with those that it had: if it fails otherwise now, or nobody knows

@@ -182,13 +182,13 @@ def test_what_the_last_night_did_not_find_is_new(run: Run, state: str) -> None:
     for name in names[1:]:
         site.page(name)
     with site.serve(port=0) as origin:
-        for links in (names, ["/kept"], [*names[:3]]):
+        for links in (names, names, ["/kept"], [*names[:3]]):
             site.page("/", links=links)
             assert run("crawl", origin, *WORDS[:6], *words, "--report", "r.json")[0] == 0
         with open("r.json") as file:
             report = json.loads(file.read().replace(origin, ""))
         assert (report["changes"]["since"], report["sitemap"]["added"], report["sitemap"]["removed"]) == (
-            2,
+            3,
             1,
             0,
         )
