@@ -42,6 +42,7 @@ ANY_SPELLING = {"session-word"}
 ALIKE = {"no-cache", "asp-session"}
 ORIGIN = "http://127.0.0.1"
 GRANTED = 300  # requests of a site; `python -m benchmarks.zoo` grants as many as the program
+BUDGETS = (30, 20)  # pages of the nights after it
 DELAY = 8  # milliseconds, at most, until an answer
 
 
@@ -62,16 +63,18 @@ async def test_a_crawl_keeps_its_promise(name: str, tmp_path: Path, monkeypatch:
         headers = {"Content-Type": "text/html; charset=utf-8"} | dict(reply.headers)
         return httpx.Response(reply.status, headers=headers, content=reply.body.encode())
 
-    chosen = Settings(
-        scope=Scope(start=(f"{ORIGIN}/",)),
-        pace=Pace(rate=0),
-        output=Output(output=str(tmp_path / "out")),
-        state=State(state=str(tmp_path / "state.db")),
-    )
-    async with open_job(chosen, transport=httpx.MockTransport(answer)) as job:
-        assert await job.crawl() is Ending.COMPLETE
-        await job.publish()
-    assert judged(site, ORIGIN, texts(tmp_path)) == (set(), set()), f"by {len(asked)} requests"
+    for most in (None, *BUDGETS):
+        chosen = Settings(
+            scope=Scope(start=(f"{ORIGIN}/",), max_pages=most),
+            pace=Pace(rate=0),
+            output=Output(output=str(tmp_path / "out")),
+            state=State(state=str(tmp_path / "state.db")),
+        )
+        asked.clear()
+        async with open_job(chosen, transport=httpx.MockTransport(answer)) as job:
+            assert await job.crawl() is Ending.COMPLETE
+            await job.publish()
+        assert judged(site, ORIGIN, texts(tmp_path)) == (set(), set()), f"by {len(asked)} requests"
 
 
 def judged(site: Site, origin: str, published: list[str]) -> tuple[set[str], set[str]]:

@@ -121,8 +121,11 @@ class Leader(Struct, eq=False):
             await self.site.starts.check()
         if self.site.starts.have_moved:
             await self._check_filtered_again()
-        is_over = not (await self.frontier.read(reads.RunBalance())).open
-        if not is_over and not self.site.candidates.traps.allows("soft-404"):
+        if self.site.candidates.traps.allows("soft-404"):
+            return
+        if self._is_partial:
+            await self.site.missing.recall_published()
+        elif (await self.frontier.read(reads.RunBalance())).open:
             await self.site.missing.ask(self.site.starts.ends)
 
     async def _descend(self) -> bool:
@@ -181,6 +184,10 @@ class Leader(Struct, eq=False):
         """Answers to nothing, and pages at several URLs: what the site itself shows to be one comes last."""
         site, starts = self.site, self.site.starts.urls
         lists_once = site.judge.applies("duplicate")
+        if self._is_partial:
+            await self.frontier.apply(SiteRule.RELIST)
+            if not await self.frontier.read(reads.HasNews()):
+                return
         site.questions_left = await self.frontier.read(reads.QuestionsLeft())
         if lists_once:
             await self.frontier.apply(SiteRule.DUPLICATES)

@@ -74,6 +74,14 @@ class MissingPages(Struct, eq=False):
             self._known = None if known is None else dict(known)
             _, self._asked = await self.frontier.recall(ASKED_PLACES)
 
+    async def recall_published(self) -> None:
+        """Goes by what the last published run was answered: a partial run visits too few pages to ask."""
+        await self.recall()
+        if self._known is None:
+            before = await self.frontier.recall(MISSING, "published")
+            self._known = dict(before or {})
+            await self.frontier.remember(MISSING, self._known)
+
     async def ask(self, starts: Sequence[Url]) -> None:
         """Asks each origin, once a run.
 

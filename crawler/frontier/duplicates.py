@@ -18,13 +18,14 @@ from msgspec.structs import replace
 from crawler.frontier.budget import IS_POOR
 from crawler.frontier.database import CHUNK, Database
 from crawler.frontier.levels import REPEATS
+from crawler.frontier.schema import IN_SITEMAP
 from crawler.model.outcome import Unlisted, code
 from crawler.model.reasons import SeedKind, Why
 from crawler.model.survey import DoubtfulPlace, RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates, soft_404
 from crawler.rules.nonexistent_pages import NAME, has_shape, shapes_of
-from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SortOrder, sort_orders
+from crawler.rules.record import DUPLICATE, LISTED, SETTLED, SOFT_404, SortOrder, sort_orders
 from crawler.rules.soft_404 import DOUBTFUL, FEW, is_calendar, title_words
 from crawler.rules.spellings import (
     Copy,
@@ -115,6 +116,20 @@ ORDER BY u.id LIMIT :limit
 LISTED_INSTEAD: Final = f"""
 SELECT u.url, u.detail FROM known AS u
 WHERE u.run = :run AND u.state = {SETTLED} AND u.outcome = '{DUPLICATE}'
+"""
+
+# Duplicates that this run visited; and which of the pages that were listed instead still are, or say nothing.
+VISITED: Final = f"""
+SELECT u.id, u.detail FROM known AS u
+WHERE u.run = :run AND u.visited = :run AND u.state = {SETTLED} AND u.outcome = '{DUPLICATE}'
+"""
+STILL_LISTED: Final = f"""
+SELECT u.url FROM known AS u
+WHERE u.run = :run AND u.@key @any(keys, key) AND ({IN_SITEMAP} OR u.outcome IN ('{DUPLICATE}', '{SOFT_404}'))
+"""
+NEWS: Final = f"""
+SELECT 1 FROM known AS u
+WHERE {_LISTED} AND u.visited = :run AND u.published_content IS DISTINCT FROM u.version LIMIT 1
 """
 
 _OUTCOME: Final = ("id", "outcome", "detail")
@@ -253,7 +268,20 @@ def unlist_duplicates(db: Database) -> None:
         _unlist(db, DUPLICATE, unlisted_repeats(starmap(Repeat, repeats), listed_instead))
 
 
-def _unlist(db: Database, outcome: str, details: Mapping[int, str]) -> None:
+def has_news(db: Database) -> bool:
+    """See `ports.reads.HasNews`."""
+    return bool(db.all(NEWS, {"run": db.run}))
+
+
+def relist(db: Database) -> None:
+    """See `ports.SiteRule.RELIST`."""
+    found = db.all(VISITED, {"run": db.run})
+    keys = db.dialect.keys(Url(base) for _, base in found)
+    there = {url for (url,) in db.all(STILL_LISTED, {"run": db.run, "keys": keys})} if found else set()
+    _unlist(db, LISTED, {number: None for number, base in found if base not in there})
+
+
+def _unlist(db: Database, outcome: str, details: Mapping[int, str | None]) -> None:
     rows = iter(details.items())
     while some := [(number, outcome, detail) for number, detail in islice(rows, CHUNK)]:
         db.do_rows(UNLIST, _OUTCOME, some)

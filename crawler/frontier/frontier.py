@@ -297,6 +297,8 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
                 publications.keep_failing_pages(self._db, self._keep_failing)
             case SiteRule.UNREACHED:
                 Distances(self._db).unlist_unreached()
+            case SiteRule.RELIST:
+                duplicates.relist(self._db)
             case SiteRule.DUPLICATES:
                 duplicates.unlist_duplicates(self._db)
 

@@ -16,11 +16,10 @@ from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
 from crawler.frontier.patterns import PatternTable, sample
 from crawler.frontier.visits import ANY_DEPTH, MovedVisit, move, release
-from crawler.model.outcome import Pattern, Unlisted, code
-from crawler.model.reasons import Why
+from crawler.model.outcome import Pattern
 from crawler.parse.url import Url
 from crawler.rules.nonexistent_pages import around
-from crawler.rules.record import DUPLICATE, HELD, LEASED, LISTED, QUEUED, SETTLED
+from crawler.rules.record import DUPLICATE, HELD, LEASED, LISTED, QUEUED, SETTLED, SOFT_404
 
 # The depth that is being visited.
 FRONT: Final = f"SELECT min(depth) FROM visit WHERE state BETWEEN {QUEUED} AND {LEASED}"
@@ -74,7 +73,6 @@ WHERE o.outcome IN ('{LISTED}', '{DUPLICATE}') AND r.id NOT IN (
 )
 ORDER BY u.url
 """
-SOFT_404: Final = code(Unlisted(Why.SOFT_404))
 # What the requests so far brought, by their URLs.
 READ_AND_FAILED: Final = f"""
 SELECT url, outcome = '{LISTED}' FROM known

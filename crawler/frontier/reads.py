@@ -64,6 +64,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.DateEvidence: dates.evidence,
     reads.CopyOfSeed: seeds.copy_of,
     reads.IsReadAnew: dates.is_read_anew,
+    reads.HasNews: duplicates.has_news,
     reads.SameContentGroups: duplicates.same_content,
     reads.QuestionsLeft: budget.questions_left,
     reads.DoubtfulPlaces: duplicates.doubtful_places,

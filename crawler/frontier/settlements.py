@@ -22,13 +22,14 @@ from crawler.model.serialise import detail_of, plain_facts
 from crawler.model.settlement import Settled, Settlement
 from crawler.model.visit import Lease, Link
 from crawler.parse.url import Url, origin
-from crawler.rules.record import LEASED, WAITING, Failing, RunTime, keep_for
+from crawler.rules.record import LEASED, WAITING, Failing, RunTime, keep_for, stays_unlisted
 from crawler.rules.revisits import Version, Watched
 
 LIVE: Final = f"""
 SELECT v.id, v.attempts, v.trap IS NOT NULL, EXISTS (SELECT 1 FROM feature AS f WHERE f.id = v.id),
     p.failing, p.failing_run, EXISTS (SELECT 1 FROM published AS b WHERE b.id = v.id),
-    p.visits, p.changes, p.first_visit, p.last_visit, p.content, p.digest, p.header, p.facts_run
+    p.visits, p.changes, p.first_visit, p.last_visit, p.content, p.digest, p.header, p.facts_run,
+    p.outcome, p.detail
     FROM @rows(id, token) JOIN visit AS v ON v.id = r.id AND v.token = r.token
 LEFT JOIN page AS p ON p.id = v.id WHERE v.state = {LEASED} ORDER BY v.id @lock(v)
 """
@@ -69,6 +70,7 @@ class _Live(NamedTuple):
     was_published: bool
     watched: Watched
     version: Version | None  # None: not comparable
+    was: tuple[str | None, str | None]  # the outcome and its detail
 
 
 class Settlements:
@@ -131,7 +133,7 @@ class Settlements:
         watched, version, facts_run = Watched._make(row[7:11]), Version._make(row[11:14]), row[14]
         is_comparable = facts_run is not None and facts_run >= self._db.since
         failing = Failing.read(row[4], row[5])
-        known = (failing, row[6], _known(watched), version if is_comparable else None)
+        known = (failing, row[6], _known(watched), version if is_comparable else None, tuple(row[15:]))
         return _Live._make((*row[:4], *known))
 
     def _store(
@@ -168,12 +170,12 @@ class Settlements:
         patience = keep_for(verdict.outcome, self._keep_failing)
         is_answered = verdict.facts is not None and not isinstance(verdict.outcome, Failed)
         failing = at.failing(stored.failing, patience, answered=is_answered)
+        is_changed = self._is_changed(settlement, stored) if is_answered else None
+        stays = self._patterns.is_partial and stays_unlisted(stored.was[0], verdict.outcome, is_changed)
+        ended = stored.was if stays else (code(verdict.outcome), detail_of(verdict.outcome) or None)
         outcome = [
-            stored.id, code(verdict.outcome), detail_of(verdict.outcome) or None, at.now // 1,
-            stored.attempts, *(failing or (None, None)), self._db.run,
-            *stored.watched.after(
-                at.started // 1, self._is_changed(settlement, stored) if is_answered else None
-            ),
+            stored.id, *ended, at.now // 1, stored.attempts, *(failing or (None, None)), self._db.run,
+            *stored.watched.after(at.started // 1, is_changed),
         ]  # fmt: skip
         if at.lasted(stored.failing) < patience:  # what is known of the page stays
             return _FAILED, [*outcome, *plain_facts(verdict.facts)[: len(_ANSWER)]]

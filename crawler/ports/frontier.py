@@ -45,6 +45,7 @@ class SiteRule(Enum):
 
     KEEP_FAILING = auto()  # decides which failed pages stay listed, by `keep_failing`; may be applied again
     UNREACHED = auto()  # unlists pages that were found only by links that are not followed any more
+    RELIST = auto()  # lists duplicates that a partial run visited if the page listed instead no longer is
     DUPLICATES = auto()  # lists one of the pages that are the same by `rules.spellings`
 
 

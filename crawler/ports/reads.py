@@ -237,6 +237,10 @@ class DateEvidence(Query[survey.DatesSeen], frozen=True):
     older: int
 
 
+class HasNews(Query[bool], frozen=True):
+    """Whether this run read a listed page that is new, or that has changed since it was published."""
+
+
 class SameContentGroups(Query[Sequence[survey.SameContent]], frozen=True):
     """Groups of at least that many listed pages with the same content; the largest twenty."""
 

@@ -27,6 +27,7 @@ NOFOLLOW: Final = code(Unlisted(Why.NOFOLLOW))
 TOO_DEEP: Final = code(Unlisted(Why.DEPTH))
 TOO_MANY_REDIRECTS: Final = code(Failed(Cause.REDIRECTS))
 DUPLICATE: Final = code(Unlisted(Why.DUPLICATE))
+SOFT_404: Final = code(Unlisted(Why.SOFT_404))
 UNVISITED: Final = code(Unlisted(Why.UNVISITED))
 
 
@@ -143,6 +144,14 @@ def keep_for(outcome: Outcome, keep: float) -> float:
         case Unlisted(Why.ROBOTS_DOWN):
             return keep
     return 0.0
+
+
+def stays_unlisted(was: str | None, outcome: Outcome, is_changed: bool | None) -> bool:
+    """Whether a page that a partial run visits stays one of several, as it does not visit the others, too.
+
+    `was`: the code of its outcome before. `is_changed`: since then; None: that is not known.
+    """
+    return was in {DUPLICATE, SOFT_404} and isinstance(outcome, Listed) and is_changed is False
 
 
 class Failing(NamedTuple):

@@ -258,6 +258,24 @@ async def test_pages_that_are_gone_leave_when_they_are_visited(tmp_path: Path) -
         assert listed == first - gone
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_a_copy_is_listed_once_the_listed_page_is_gone(tmp_path: Path, is_shared: bool) -> None:
+    """It stays unlisted until then, although a partial run does not visit both."""
+    copies, state = {"/story", "/story/"}, new_state() if is_shared else str(tmp_path / "state.db")
+    paths = [*copies, "/other"]
+    with served({"/": start(*paths), **dict.fromkeys(paths, start())}) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        _, first = await nights.night(state=state)
+        [listed] = first & copies
+        for _ in range(3):
+            _, then = await nights.night(state=state, budget=2)
+            assert then == first
+        site.answers.pop(listed)
+        for _ in range(4):
+            _, then = await nights.night(state=state, budget=2, force=True)
+        assert then & copies == copies - {listed}
+
+
 async def test_other_settings_begin_a_whole_crawl(tmp_path: Path) -> None:
     with serving(build()) as (_, origin):
         nights = Nights(origin, tmp_path)

@@ -7,7 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from crawler.model.reasons import Source
+from crawler.model.outcome import Failed, Listed, Outcome, Unlisted
+from crawler.model.reasons import Cause, Source, Why
 from crawler.rules.dated import Datable, Distrust, first_date
 from crawler.rules.record import (
     AVERTED,
@@ -32,6 +33,7 @@ from crawler.rules.record import (
     interval_of,
     patience_by_code,
     sort_orders,
+    stays_unlisted,
 )
 from crawler.settings.sections import keys
 
@@ -320,3 +322,23 @@ def test_failures_that_a_larger_limit_may_avert_are_asked_again(
 def test_limits_are_settings_that_are_numbers() -> None:
     defaults = {key.name: key.default for key in keys()}
     assert all(isinstance(defaults[name], int | float) for name in AVERTED)
+
+
+@pytest.mark.parametrize(
+    ("was", "outcome", "is_changed", "stays"),
+    [
+        ("unlisted:duplicate", Listed(), False, True),
+        ("unlisted:soft-404", Listed(), False, True),
+        ("unlisted:soft-404", Listed(), True, False),
+        ("unlisted:soft-404", Listed(), None, False),
+        ("unlisted:duplicate", Unlisted(Why.NOINDEX), False, False),
+        ("unlisted:duplicate", Failed(Cause.NOT_FOUND), False, False),
+        ("unlisted:noindex", Listed(), False, False),
+        ("listed", Listed(), False, False),
+        (None, Listed(), None, False),
+    ],
+)
+def test_only_an_unchanged_page_stays_one_of_several(
+    was: str | None, outcome: Outcome, is_changed: bool | None, stays: bool
+) -> None:
+    assert stays_unlisted(was, outcome, is_changed) is stays
