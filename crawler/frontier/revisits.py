@@ -63,11 +63,11 @@ ORDER BY p.id LIMIT :limit
 """
 _RENEW: Final = f"""
 UPDATE page SET {", ".join(f"{column} = r.{column}" for column in _RENEWED[1:])},
-    was = r.outcome, was_lastmod = r.lastmod FROM @rows({", ".join(_RENEWED)}) WHERE page.id = r.id
+    was_lastmod = r.lastmod FROM @rows({", ".join(_RENEWED)}) WHERE page.id = r.id
 """
-_SHIFT: Final = f"""
+_SHIFT: Final = """
 UPDATE page SET was = outcome, was_lastmod = lastmod FROM url AS u
-WHERE u.id = page.id AND {_OLDER}
+WHERE u.id = page.id AND u.run = :follows
     AND (page.was IS DISTINCT FROM page.outcome OR page.was_lastmod IS DISTINCT FROM page.lastmod)
 """
 _TAKE_OVER: Final = "UPDATE url SET run = :run WHERE run >= :follows AND run < :run"

@@ -229,3 +229,19 @@ def test_a_refused_night_makes_nothing_new(run: Run) -> None:
         assert [report["sitemap"][kind] for kind in ("added", "removed", "changed")] == [1, 2, 2]
         [broken] = [one for one in report["findings"] if one["code"] == "broken-link"]
         assert (broken["count"], broken["new"]) == (1, 0)
+
+
+@pytest.mark.parametrize("state", [(), pytest.param("postgres", marks=pytest.mark.slow)])
+def test_what_a_refused_partial_night_listed_is_added_later(run: Run, state: str) -> None:
+    site, words = Site(), ("--state", new_state()) if state else ()
+    nights = ((["/a", "/b"], (), 0), (["/a", "/new"], ("--min-urls", "100"), 6), (["/a", "/new"], (), 0))
+    with site.serve(port=0) as origin:
+        for links, more, code in nights:
+            site.page("/", links=links)
+            for name in links:
+                site.page(name)
+            shown = run("crawl", origin, *WORDS[:5], *words, "--budget", "20", *more, "--report", "r.json")
+            assert shown[0] == code, shown
+        with open("r.json") as file:
+            changes = json.loads(file.read().replace(origin, ""))["changes"]
+        assert (changes["since"], [one["url"] for one in changes["added"]]) == (1, ["/new"])
