@@ -7,6 +7,7 @@
     .venv/bin/python benchmarks/members.py faults 36 --delay 0 10 # members that are killed, frozen, and told to leave
     .venv/bin/python benchmarks/members.py verbs 1000000          # lease and settle alone
     .venv/bin/python benchmarks/members.py verbs 20000 --known 100000 1000000 10000000   # of states with so many URLs
+    .venv/bin/python benchmarks/members.py verbs 20000 --known 60000 --held   # while an old transaction stays open
 
 Each starts a private server with the settings of `SERVER`, durable as they are by default. `crawl` prints a line for each
 number of members: pages a second, CPU a page of all clients and of the server, starts included, and round trips a page. `verbs` leases and
@@ -27,6 +28,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from itertools import cycle, islice, product
 from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
@@ -35,7 +37,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import anyio
 import psycopg
 import real_sites
-from frontier import GROUP, LEASES, SITE, rss, settled, url  # beside this file
+from frontier import GROUP, LEASES, SITE, content, rss, settled, url  # beside this file
 from synthetic import answers
 
 from crawler.frontier.postgres.address import parsed
@@ -73,6 +75,12 @@ class Server:
     def state(self) -> str:
         """The address of a new crawl."""
         return f"{self.address}#{uuid.uuid4().hex}"
+
+    def wal(self) -> int:
+        """Bytes that were written to its log."""
+        with psycopg.connect(self.address) as connection:
+            [(written,)] = connection.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint").fetchall()
+        return int(written)
 
     def cpu(self) -> float:
         """Seconds, of all its processes, also of those that have ended."""
@@ -176,18 +184,23 @@ def crawl(total: int, site: AbstractContextManager[str], delays: Sequence[int]) 
 # -- lease and settle alone ------------------------------------------------------------------------------
 
 
-async def verbs(total: int, known: Sequence[int]) -> None:
+async def verbs(total: int, known: Sequence[int], *, held: bool) -> None:
     database = Server()
     sizes = [_Verbs(database, max(total, 2 * size)) for size in known]
     for size, urls in zip(sizes, known, strict=True):
         await size.begin(urls)
-    print("| settled | known | µs of CPU a page, client | server | bytes a known URL | MB of the client |")
-    print("|---|---|---|---|---|---|")
+    old = psycopg.connect(database.address, autocommit=not held)
+    old.execute("SELECT txid_current()")
+    print(
+        "| settled | known | µs of CPU a page, client | server | kB of WAL a page | bytes a known URL | MB of the client |"
+    )
+    print("|---|---|---|---|---|---|---|")
     for _ in range(10):
         for size in sizes:
             print(await size.settle(max(1, total // 10)), flush=True)
     for size in sizes:
         await size.frontier.close()
+    old.close()
     print(f"peak of the client: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
@@ -210,7 +223,7 @@ class _Verbs:
 
     async def settle(self, pages: int) -> str:
         """A line of the table, after so many more pages."""
-        own, served, done = -time.process_time(), self._database.cpu(), 0
+        own, served, wal, done = -time.process_time(), self._database.cpu(), self._database.wal(), 0
         group: list[Settlement] = []
         while done < pages and (not (batch := await self.frontier.lease(LEASES)).finished or group):
             made = time.process_time()
@@ -224,7 +237,7 @@ class _Verbs:
         known, size = _counted(self._state)
         return (
             f"| {self._done:,} | {known:,} | {1e6 * spent / done:,.0f} | {1e6 * at_server / done:,.0f} | "
-            f"{size / known:,.0f} | {rss():.0f} |"
+            f"{(self._database.wal() - wal) / 1e3 / done:.1f} | {size / known:,.0f} | {rss():.0f} |"
         )
 
 
@@ -266,7 +279,7 @@ def _page(number: int, known: int, chance: random.Random) -> str:
     links = [*range(1, 11), number * 2 + 2, number * 2 + 3, *range(number + 2, number + 6)]
     links += [chance.randrange(known) + 1 for _ in range(4)]
     ids = ",".join(map(str, links))
-    return f'{number + 1}\t1\t1\t1\tlisted\t200\t"{number:x}"\t1704067200\t{number:016x}\t{{{ids}}}\n'
+    return f'{number + 1}\t1\t1\t1\tlisted\t200\t"{number:x}"\t1704067200\t{content(number)}\t{{{ids}}}\n'
 
 
 def _depth(number: int) -> int:
@@ -364,6 +377,7 @@ def main() -> None:
     parser.add_argument("--delay", type=int, nargs="+", default=[0], help="ms to the database and back")
     parser.add_argument("--port", type=int, default=8298)
     parser.add_argument("--known", type=int, nargs="+", default=[0], help="URLs of each state before")
+    parser.add_argument("--held", action="store_true", help="an old transaction stays open")
     parser.add_argument("--real", choices=[*real_sites.SITES], help="a site to crawl, of that many pages")
     parser.add_argument(
         "--chain", action="store_true", help="a site on which each page links to one new page"
@@ -375,7 +389,7 @@ def main() -> None:
     elif chosen.what == "faults":
         faults(chosen.total, chosen.delay)
     else:
-        anyio.run(verbs, chosen.total, chosen.known)
+        anyio.run(partial(verbs, held=chosen.held), chosen.total, chosen.known)
 
 
 if __name__ == "__main__":

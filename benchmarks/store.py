@@ -118,7 +118,7 @@ class Site:
             Validators(f'"{number:x}"', "Mon, 01 Jan 2024 00:00:00 GMT"),
             lastmod=Lastmod(header, Source.HEADER) if header else None,
             header=header,
-            content=f"{content:016x}",
+            content=2 * f"{content * 0x9E3779B1 % 2**32:08x}",  # its first digits are the text without links
         )
 
     def learn(self, group: Sequence[Any], settled: Any) -> None:
