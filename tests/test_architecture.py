@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 5250,
     "report": 4327,
     "fetch": 4144,
-    "frontier": 9373,
+    "frontier": 9376,
     "sitemap": 4982,
     "engine": 3910,
     "workers": 1425,

@@ -45,9 +45,11 @@ WORDING: Final = (
 )
 # A page that is read without what repeats its address may say what one says that is read with it.
 _ECHOING: Final = f"substr(echoing, 1, {WORDING_DIGITS})"
-SAID: Final = f"""
-CASE WHEN {_ECHOING} IN (SELECT {WORDING} FROM known WHERE run = :run AND version IS NOT NULL) THEN {_ECHOING}
-    ELSE {WORDING} END
+SAID: Final = f"coalesce(said.wording, {WORDING})"
+# Joined, since PostgreSQL compares each with all others where `IN` is too large for its memory.
+_SAID: Final = f"""
+LEFT JOIN (SELECT DISTINCT {WORDING} AS wording FROM known WHERE run = :run AND version IS NOT NULL) AS said
+    ON said.wording = {_ECHOING}
 """
 # Pages that failed to the end count once.
 FOUND: Final = f"""
@@ -55,7 +57,7 @@ SELECT count(*) + (SELECT coalesce(sum(asked), 0) FROM trap WHERE run = :run),
     coalesce(sum(CASE WHEN outcome NOT LIKE 'failed:%' THEN attempts - 1 END), 0),
     @least({_distinct(SAID)}, {_distinct("digest")})
     + (SELECT coalesce(sum(credit), 0) FROM trap WHERE run = :run)
-FROM known WHERE run = :run AND state = {SETTLED} AND attempts > 0 AND depth < :below
+FROM known {_SAID} WHERE run = :run AND state = {SETTLED} AND attempts > 0 AND depth < :below
     AND (status IS NOT NULL OR outcome LIKE 'failed:%' OR outcome LIKE 'kept:%')
 """
 NOTED: Final = "SELECT value FROM note WHERE run = :run AND key = :key"

@@ -31,9 +31,10 @@ WHERE v.state = {HELD} AND v.trap IS NULL AND v.depth <= :deepest
 """
 
 # A page that is read without what repeats its address repeats one that says the same and is read with it.
-SAID: Final = """
-CASE WHEN (host, echoing) IN (SELECT host, version FROM known WHERE run = :run AND version IS NOT NULL)
-    THEN echoing ELSE coalesce(version, url) END
+_SAID: Final = """
+LEFT JOIN (
+    SELECT DISTINCT host AS site, version AS text FROM known WHERE run = :run AND version IS NOT NULL
+) AS said ON said.site = host AND said.text = echoing
 """
 # The pages that were read. `place` is 1 for the first with its bytes and its content, which is `original` of
 # the others: neither a text without the address of its page nor the bytes alone show all repeats.
@@ -43,8 +44,8 @@ SELECT id, round, trap, seed, outcome, links,
     @greatest(row_number() OVER by_content, row_number() OVER by_bytes) AS place,
     CASE WHEN row_number() OVER by_content > 1 THEN first_value(id) OVER by_content
         ELSE first_value(id) OVER by_bytes END AS original
-FROM known WHERE run = :run AND state = {SETTLED} AND attempts > 0
-WINDOW by_content AS (PARTITION BY host, {SAID} {_ORDER}),
+FROM known {_SAID} WHERE run = :run AND state = {SETTLED} AND attempts > 0
+WINDOW by_content AS (PARTITION BY host, coalesce(said.text, version, url) {_ORDER}),
     by_bytes AS (PARTITION BY host, coalesce(digest, url) {_ORDER})
 """
 # What the pages of the last level and round link to: URLs that are held for the next level, and those in

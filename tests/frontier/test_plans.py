@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 
+from crawler.frontier.budget import FOUND
+from crawler.frontier.levels import READ_SO_FAR
 from crawler.model.facts import Facts
 from crawler.model.outcome import Listed, Pattern
 from crawler.model.reasons import Why
@@ -206,3 +208,17 @@ async def test_rounds_read_few_rows(watched: Watched) -> None:
     of_all = [plan for plan in plans if "SET rank = " in plan.sql or "least(count(" in plan.sql]
     assert len(of_all) <= 3
     assert not excesses([plan for plan in plans if plan not in of_all])
+
+
+@pytest.mark.parametrize("sql", [FOUND, READ_SO_FAR])
+async def test_no_page_is_compared_with_all_others(watched: Watched, sql: str) -> None:
+    """As the server does for `IN` where what it looks in is too large for its memory."""
+    from crawler.frontier.postgres.database import statement  # noqa: PLC0415 - the driver is an extra
+
+    connection = watched.frontier._database.connection
+    connection.execute(b"SET work_mem = '64kB'")
+    given = {"run": 1, "below": 1_000}
+    [([told],)] = connection.execute(b"EXPLAIN (FORMAT JSON) " + statement(sql), given).fetchall()
+    connection.execute(b"RESET work_mem")
+    parts = [node for node in _nodes(told["Plan"]) if node.get("Parent Relationship") == "SubPlan"]
+    assert "Materialize" not in {node["Node Type"] for node in parts}
