@@ -1,6 +1,6 @@
 "use strict";
 for (const box of document.querySelectorAll("input[data-for]")) {
-  const rows = document.querySelectorAll("#" + box.dataset.for + " > tbody > tr");
+  const rows = document.getElementById(box.dataset.for).tBodies[0].rows;
   const line = box.closest(".filter");
   line.hidden = false;
   box.addEventListener("input", () => {
