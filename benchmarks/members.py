@@ -353,7 +353,8 @@ def _disturb(members: Crew, site: Origin, command: Sequence[str], chance: random
         living.append(members.start(command))
         if sign is SIGSTOP:
             outlive(LIFE + 1)
-            os.kill(victim.pid, SIGCONT)
+            with suppress(ProcessLookupError):  # it had ended before
+                os.kill(victim.pid, SIGCONT)
             living.append(victim)
     for member in living:
         if member.wait():
