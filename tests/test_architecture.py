@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4144,
     "frontier": 9376,
     "sitemap": 4982,
-    "engine": 3910,
+    "engine": 3916,
     "workers": 1425,
     "app": 6327,
     "cli": 5963,

@@ -16,6 +16,7 @@ from crawler.engine.site import CrawledSite
 from crawler.model.outcome import Failed, Outcome
 from crawler.model.reasons import Cause
 from crawler.model.reply import Response
+from crawler.model.run import StopReason
 from crawler.model.settlement import Settlement
 from crawler.parse.url import Url, origin
 from crawler.ports import Record, reads
@@ -52,12 +53,17 @@ class Outages(Struct, eq=False):
             url = settlement.lease.visit.url
             site = origin(url)
             failed = self._breaker.note(url, settlement.verdict) if site in origins else None
-            if failed and not down and not self.course.is_stopping and await self._still_responds(site):
+            if failed and not down and self._may_ask() and await self._still_responds(site):
                 self._breaker.clear(site)
             elif failed:
                 self._failed.update(dict.fromkeys(failed))
                 down[site] = f"every request to {site} fails{_because(settlement.verdict.outcome)}"
         return list(down.values())
+
+    def _may_ask(self) -> bool:
+        """Not if the crawl is to end now; after --max-pages, the next session would repeat what failed."""
+        stop = self.course.interruption
+        return stop is None or stop.reason is StopReason.MAX_PAGES
 
     def note_down(self) -> None:
         """Another member found a host down: pages that failed here are fetched again, too."""

@@ -152,6 +152,20 @@ async def test_resumed_run_finds_a_good_page_in_the_state(
 
 @pytest.mark.slow
 @pytest.mark.anyio
+async def test_a_limit_reached_in_a_broken_section_repeats_no_page(tmp_path: Path) -> None:
+    """The row of failures may be long enough just when what is in flight at the end is settled."""
+    site = HalfBrokenSite()
+    site.page("/", links=[f"/shop/{n}" for n in range(100)])
+    with site.serve() as origin:
+        limit = MIN_FAILURES + 4
+        chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"), max_pages=limit, concurrency=16)
+        while (result := await crawl(chosen)).ending is not Ending.COMPLETE:
+            assert len(site.log) < 150
+    assert result.counts == {"listed": 1, "failed:server-error": 100}
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
 @pytest.mark.parametrize("fall", [500, 429, None])
 async def test_a_site_that_goes_down_ends_the_run_and_loses_nothing(tmp_path: Path, fall: int | None) -> None:
     """Pages that answered before fail as well, so it is the site and not a section."""
