@@ -36,19 +36,19 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4420,
-    "model": 2094,
+    "model": 2095,
     "errors": 172,
     "scratch": 72,
     "settings": 1723,
     "ports": 1034,
     "rules": 5250,
-    "report": 4327,
+    "report": 4360,
     "fetch": 4144,
     "frontier": 9376,
     "sitemap": 4982,
     "engine": 3916,
     "workers": 1425,
-    "app": 6327,
+    "app": 6330,
     "cli": 5963,
     "testing": 55,
 }

@@ -58,11 +58,30 @@ def actions(report: SiteReport) -> Sequence[Action]:
     found = [*targets, *places]
     for finding in serious:
         own = _common(finding)
-        left, links = finding.count - len(own), finding.links - sum(item.links for item in own)
+        left = every = finding.count - len(own)
+        links = finding.links - sum(item.links for item in own)
         large = [one for one in places if finding.code in one.codes]
         if left > 0 and not any(one.mends >= NEARLY_ALL * (links if one.page else left) for one in large):
-            found.append(_rest(finding, left, [item for item in finding.items if item not in own]))
+            others = [item for item in finding.items if item not in own]
+            alone = [item for item in others if not any(_mends(one, item) for one in large)]
+            left -= len(others) - len(alone)
+            if finding.more:  # so much at most, of items that are not all known here
+                in_folders = sum(one.mends for one in large if not one.page)
+                left = min([left, every - in_folders, *(links - one.mends for one in large if one.page)])
+            if left > 0:
+                found.append(_rest(finding, left, alone))
     return sorted(found, key=lambda one: (SEVERITIES.index(one.severity), -one.mends, one.text))[:MOST]
+
+
+def _mends(action: Action, item: Item) -> bool:
+    """Whether what is done to a page or a folder mends all links to an item."""
+    if action.page:
+        return item.links == 1 and action.page in item.sources
+    return _folder(item.url) == action.target
+
+
+def _folder(url: str) -> str:
+    return f"{url.partition('?')[0].rpartition('/')[0]}/"
 
 
 def _common(finding: Finding) -> Sequence[Item]:
@@ -127,7 +146,7 @@ def _page(url: str) -> str:
 def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
     """Folders with many URLs of a finding, and pages with many of its links; no folders if a page has all.
 
-    Nor one whose URLs are mended by actions of their own, or on its index page.
+    Nor one most of whose URLs are mended by actions of their own, on that page, or on its index page.
     """
     for finding in findings:
         if finding.code not in PLACED:
@@ -135,20 +154,22 @@ def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
         unit, count = "use" if finding.code in FILES else "link", finding.count
         wide = [item.links for item in finding.items if item.site_wide]  # nearly every page has these
         links = finding.links - sum(wide)
-        mended = Counter(f"{item.url.rpartition('/')[0]}/" for item in _common(finding))
+        mended = Counter(_folder(item.url) for item in _common(finding))
         by_page = () if finding.code in OF_THE_SERVER else finding.by_page[:1]
         for page, items in by_page:
             if _is_large(own := items - len(wide), links):
                 text = f"{finding.code.heading}: correct {page}, which has {own:,} of them"
-                yield Action(text, own, finding.links, unit, [finding.code], page=page)
+                action = Action(text, own, finding.links, unit, [finding.code], page=page)
+                yield action
+                mended.update(_folder(item.url) for item in finding.items if _mends(action, item))
                 mended |= Counter({_page(page): own})
         if any(items == count and items >= links for _, items in by_page):
             continue
         for folder, urls in report.failing_folders.get(finding.code, ()):
-            if _is_large(urls, count) and mended[folder] < urls:
+            if _is_large(own := urls - mended[folder], count):
                 look = "correct the links to" if finding.code is Code.BROKEN_EXTERNAL else "look into"
                 text = f"{finding.code.heading}: {look} {folder}, which holds {urls:,} of {count:,}"
-                yield Action(text, urls, count, "URL", [finding.code], target=folder)
+                yield Action(text, own, count, "URL", [finding.code], target=folder)
 
 
 def _is_large(some: int, every: int) -> bool:

@@ -133,6 +133,52 @@ def test_a_page_mends_its_own_links_and_no_others() -> None:
     ]
 
 
+@pytest.mark.parametrize("gone", [6, 150])
+def test_what_is_left_is_not_what_another_action_mends(gone: int) -> None:
+    """A page has most of the broken links; a few stand elsewhere. With many, the report has not all items."""
+    state = MadeState(1)
+    on_page = [f"/gone-{number}" for number in range(gone)]
+    state.page("/list", links=on_page)
+    others = [f"/lost-{number}" for number in range(gone // 2)]
+    for path in others:
+        state.page(f"/page{path}", links=[path])
+    for path in (*on_page, *others):
+        state.page(path, "failed:not-found", status=404)
+    every = gone + gone // 2
+    assert [(action.page, words(action)) for action in about_links(state)] == [
+        (f"{SITE}/list", f"mends {gone} of {every} links"),
+        (None, f"mends {gone // 2} of {every} URLs"),
+    ]
+
+
+def test_folder_is_no_action_where_a_page_has_its_links() -> None:
+    state = MadeState(1)
+    gone = [f"/old/{number}" for number in range(6)]
+    state.page("/list", links=gone)
+    for number in range(3):
+        state.page(f"/{number}", links=[f"/lost-{number}"])
+        state.page(f"/lost-{number}", "failed:not-found", status=404)
+    for path in gone:
+        state.page(path, "failed:not-found", status=404)
+    assert [(action.target, words(action)) for action in about_links(state)] == [
+        (None, "mends 6 of 9 links"),
+        (None, "mends 3 of 9 URLs"),
+    ]
+
+
+def test_what_is_left_is_not_in_the_folder_of_another_action() -> None:
+    state = MadeState(1)
+    gone = [f"/old/{number}" for number in range(4)]
+    lost = [f"/lost-{number}" for number in range(4)]
+    for number, path in enumerate([*gone, *lost]):
+        state.page(f"/{number}", links=[path])
+        state.page(path, "failed:not-found", status=404)
+    assert [(action.target, words(action)) for action in about_links(state)] == [
+        (None, "mends 4 of 8 URLs"),
+        (f"{SITE}/old/", "mends 4 of 8 URLs"),
+    ]
+
+
 @pytest.mark.parametrize("index", ["index.html", "default.asp"])
 def test_a_folder_and_its_index_page_are_one_action(index: str) -> None:
     state = MadeState(1)
