@@ -24,7 +24,7 @@ from crawler.app.parts import Given, Parts, begin_run, folder_of, open_given, op
 from crawler.app.preflight import preflight
 from crawler.app.publication import doubts_of, final_start, in_published_order, result_of, with_examples
 from crawler.app.robots_line import ask_published
-from crawler.app.site_health import MOST_VANISHED, Stop, VanishedCheck, ask_again, asking
+from crawler.app.site_health import MOST_NAMED, MOST_VANISHED, Stop, VanishedCheck, ask_again, asking
 from crawler.app.state import AWAY, is_database, new_file, opened, remove_files
 from crawler.engine.crawl import Crawl, Ending
 from crawler.engine.robots import Access
@@ -263,16 +263,18 @@ class Job(Struct, eq=False):
         count = outcomes.get("", 0)
         if not count or known.count:
             return known
-        found = VanishedPages(count)
+        lost = await self.frontier.read(reads.LostPages(MOST_NAMED))
+        found = VanishedPages(count, (), lost)
         hosts = {host.origin for host in await self.frontier.read(reads.BusiestHosts())}
-        lost = await self.frontier.read(reads.LostPages(MOST_VANISHED))
-        pages = [page for page in lost if urls.origin(page) in hosts]
+        some = await self.frontier.read(reads.LostPages(MOST_VANISHED))
+        pages = [page for page in some if urls.origin(page) in hosts]
         with self._stopped.interrupting():
             access = self._access()
             ask = asking(access, self.parts.judge)
-            found = await VanishedCheck(ask, access.delay, self.parts.judge, self.frontier.clock)(
-                pages, count
-            )
+            check = VanishedCheck(ask, access.delay, self.parts.judge, self.frontier.clock)
+            asked = await check(pages)
+            others = set(lost) - {page.url for page in asked}
+            found = VanishedPages(count, asked, sorted(others)[: MOST_NAMED - len(asked)])
         await self.frontier.remember(VANISHED, found)
         return found
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from crawler.engine.robots import Access
 from crawler.model.outcome import Moved, code
 from crawler.model.reply import Broken, Reply
-from crawler.model.survey import SiteHealth, VanishedPage, VanishedPages
+from crawler.model.survey import SiteHealth, VanishedPage
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports import Request
@@ -27,6 +27,7 @@ from crawler.sitemap.publish.difference import LONGEST_SHOWN
 SECONDS: Final = 60.0  # for all answers together, apart from the delay between requests
 AT_ONCE: Final = 5  # requests
 MOST_VANISHED: Final = 100  # pages that are asked
+MOST_NAMED: Final = 10_000  # pages that the report has
 
 log = logging.getLogger("crawler")
 
@@ -83,10 +84,10 @@ class VanishedCheck(Struct, frozen=True):
     judge: Judge
     now: Callable[[], float]
 
-    async def __call__(self, pages: Sequence[Url], count: int) -> VanishedPages:
-        """What the pages answer, of `count` that have vanished."""
+    async def __call__(self, pages: Sequence[Url]) -> Sequence[VanishedPage]:
+        """What the pages answer."""
         replies = await _replies(pages, self.ask, self.delay)
-        return VanishedPages(count, [self._seen(page, replies[page]) for page in pages if page in replies])
+        return [self._seen(page, replies[page]) for page in pages if page in replies]
 
     def _seen(self, page: Url, reply: Reply | None) -> VanishedPage:
         if reply is None:

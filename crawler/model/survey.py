@@ -280,7 +280,8 @@ class AlikePages(Struct, frozen=True):
 
 
 class VanishedPages(Struct, frozen=True):
-    """How many published pages no link leads to any more, and those of them that were asked."""
+    """How many published pages no link leads to any more, those of them that were asked, and others."""
 
     count: int = 0
     asked: Sequence[VanishedPage] = ()
+    others: Sequence[Url] = ()

@@ -18,7 +18,7 @@ from crawler.model.outcome import says
 from crawler.model.reasons import SeedKind
 from crawler.model.rendering import Needs
 from crawler.model.rows import EdgeRow, PageRow
-from crawler.model.survey import VanishedPage
+from crawler.model.survey import VanishedPage, VanishedPages
 from crawler.model.trap import SAYS
 from crawler.parse.url import origin
 from crawler.report.catalogue import GROUPED, NEEDS_COMPLETE, Code
@@ -187,7 +187,13 @@ class Findings:
         answer = page.external if code is Code.BROKEN_EXTERNAL else None
         if answer and answer.was is None and page.was is not None:
             return False  # asked for the first time, though linked for long
+        if page.redirect and not self.complete and self._end_is_open(page.id):
+            return False  # the URL may have another finding, which it had before
         return self.before.sought(code) and not self.before.has(code, page.id)
+
+    def _end_is_open(self, redirect: int) -> bool:
+        hops, _ = self.inbound.hops(redirect)
+        return not hops or self._kinds[hops[-1]] in {UrlKind.ABSENT, UrlKind.OPEN}
 
     # -- the rules: what makes each finding -----------------------------------------------------------------
 
@@ -322,10 +328,7 @@ def site_findings(known: Known) -> Iterator[Finding]:
         items = [Item(f"{site}/", detail=why) for site, why in known.unreliable.items()]
         yield Finding(Code.LASTMOD_LIES, len(items), items=items)
     if known.vanished.count and known.run.complete:
-        is_new = known.run.number > 1
-        items = [Item(page.url, detail=_vanished_detail(page), new=is_new) for page in known.vanished.asked]
-        count = known.vanished.count
-        yield Finding(Code.VANISHED, count, count if is_new else 0, items=items)
+        yield _vanished(known.vanished, is_new=known.run.number > 1)
     if known.shell:
         detail = f"{known.shell.pages:,} addresses answer with the same bytes, which run scripts"
         items = [Item(known.shell.first, detail=detail)]
@@ -343,6 +346,15 @@ def uniform_date(known: Known, date: int | None) -> Iterator[Finding]:
     """The finding that all listed pages have one date."""
     if date and known.run.complete:
         yield Finding(Code.LASTMOD_UNIFORM, 1, items=[Item(f"{known.site}/", detail=iso(date) or "")])
+
+
+def _vanished(pages: VanishedPages, *, is_new: bool) -> Finding:
+    items = [Item(page.url, detail=_vanished_detail(page), new=is_new) for page in pages.asked]
+    items += [Item(url, detail="not asked", new=is_new) for url in pages.others]
+    if items and (more := pages.count - len(items)) > 0:
+        words = f"{items[-1].detail}; {more:,} more {'is' if more == 1 else 'are'} not shown"
+        items[-1] = replace(items[-1], detail=words)
+    return Finding(Code.VANISHED, pages.count, pages.count if is_new else 0, items=items)
 
 
 def _vanished_detail(page: VanishedPage) -> str:

@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
+from crawler.app import job as job_module
+from crawler.app.finding_rows import finding_rows
 from crawler.app.job import open_job
+from crawler.app.report import read_known
 from crawler.cli.demo.site import Site
 from crawler.errors import PublishRefused
 from crawler.model.note import VANISHED
+from crawler.report.catalogue import Code
 from tests.engine.test_crawl import settings
 
 pytestmark = pytest.mark.anyio
@@ -57,6 +61,32 @@ async def test_pages_that_no_link_leads_to_are_asked_once_more(tmp_path: Path) -
         assert len(listed(tmp_path)) == 18
         third = await night(origin, tmp_path)
         assert (third["changes"], third["count"]) == ((0, 0, 0), 0)
+
+
+async def test_every_vanished_page_has_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were not asked, too: they are too many, or on a host to which no link leads any more."""
+    monkeypatch.setattr(job_module, "MOST_VANISHED", 2)
+    monkeypatch.setattr(job_module, "MOST_NAMED", 7)
+    with (other := website(2)).serve() as away, (site := website(8)).serve() as origin:
+        site.page("/", links=[*(f"/{n}" for n in range(8)), f"{away}/"])
+        chosen: dict[str, Any] = {
+            "allow_host": (away.removeprefix("http://"),),
+            "max_removed": 1.0,
+            "max_shrink": 1.0,
+        }
+        await night(origin, tmp_path, **chosen)
+        site.page("/", links=["/0", "/1", "/2"])
+        requests = len(other.log)
+        async with open_job(settings(origin, tmp_path, state=str(tmp_path / "s.db"), **chosen)) as job:
+            await job.crawl()
+            await job.publish()
+            known = await read_known(job.frontier, job.settings)
+            rows = [row.item async for row in finding_rows(job.frontier, known, [Code.VANISHED])]
+        assert (known.vanished.count, len(other.log)) == (8, requests)
+    details = {item.url: item.detail for item in rows}
+    assert len(details) == len(rows) == 7
+    assert [*details.values()].count("not asked; 1 more is not shown") == 1
+    assert set(details) <= {f"{origin}/{n}" for n in range(3, 8)} | {f"{away}/", f"{away}/0", f"{away}/1"}
 
 
 async def test_a_menu_that_lost_its_links_is_named_by_the_refusal(tmp_path: Path) -> None:

@@ -168,6 +168,22 @@ def test_a_finding_is_the_same_if_code_and_url_are(
     )
 
 
+@pytest.mark.parametrize("outcome", ["", "listed"])
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_redirect_whose_end_is_open_is_not_new(outcome: str, seen: bool) -> None:
+    """If its end failed before, it had another finding, and an unfinished run cannot tell."""
+    state = MadeState(2, status="interrupted", found={"broken-link": ["/old", "/far"]})
+    state.page("/", links=["/old", "/far"], seed=START, was="listed")
+    state.page("/old", "moved", redirect="/lost", was="moved")
+    state.page("/far", "moved", redirect="/old", was="moved")
+    state.page("/lost", outcome, run=2 if seen or outcome else 1, was="failed:not-found")
+    new = " new" if outcome else ""
+    assert told(state) == {
+        "redirect-chain": [f"/far{new} 1"],
+        "redirect-linked": [f"/far{new} 1", f"/old{new} 1"],
+    }
+
+
 def test_redirect_chain_shows_each_hop_and_cycle_is_a_loop() -> None:
     state = MadeState()
     state.page("/", seed=START)
