@@ -78,7 +78,7 @@ async def is_published(frontier: Frontier) -> str:
         return "there is no run yet: crawl first"
     if runs[-1].status == CONCLUDED:
         return ""
-    if runs[-1].status == "refused":
+    if runs[-1].refused:
         return f"the publish guard refused run {runs[-1].number}"
     return f"run {runs[-1].number} is not complete and published"
 

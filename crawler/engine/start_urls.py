@@ -84,12 +84,12 @@ class StartUrls:
 
     async def check(self) -> None:
         """Raises `StartUnreachable` or `StartForbidden` if none led to a page; the next crawl then begins a
-        new run.
+        new run, which is compared with what was published before this one.
         """
         try:
             await _check(self.frontier, self.frontier, self.candidates.scope.starts)
         except (StartUnreachable, StartForbidden):
-            await self.frontier.conclude()
+            await self.frontier.conclude(refused=True)
             raise
 
 

@@ -95,9 +95,8 @@ class Runs(Reads, Protocol):
         ...
 
     async def conclude(self, *, refused: bool = False) -> None:
-        """Closes a complete run that was published, or finally `refused`: the next `begin` starts a new one.
-
-        For the leader. Later runs detect changes only against published runs.
+        """Closes a complete run that was published, or finally `refused`, also as it had no start page: the
+        next `begin` starts a new one. For the leader. Later runs detect changes only against published runs.
         """
         ...
 

@@ -123,3 +123,19 @@ def test_failing_otherwise_is_not_mended(run: Run) -> None:
         "new": {"server-error": ["/x"]},
         "mended": {"redirect-linked": ["/y"]},
     }
+
+
+@pytest.mark.parametrize(("start", "ends"), [("/", 4), ("/no", 5)])
+def test_run_without_a_start_page_is_passed_over(run: Run, start: str, ends: int) -> None:
+    """The next one is compared with what was published: nothing is new, and no date has changed."""
+    made, down = site(["/a", "/gone"]), Site()
+    made.page("/a", lastmod="Wed, 05 Nov 2025 08:00:00 GMT")
+    for pages in (made, down):
+        pages.robots("User-agent: *\nDisallow: /no\n")
+    with made.serve(port=0) as origin:
+        up = made.answers
+        for answers, path, code in ((up, "/", 0), (down.answers, start, ends), (up, "/", 0)):
+            made.answers = answers
+            assert run("crawl", origin + path, *WORDS, "--fail-on", "new:error")[0] == code
+        _, runs, _ = run("list", "runs", f"{origin}/", "--fields", "status,changed")
+        assert runs == "concluded\t-\nrefused\t-\nconcluded\t0\n"

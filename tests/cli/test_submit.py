@@ -315,6 +315,10 @@ def test_the_ledger_waits_for_a_published_run(
         assert run("crawl", origin + "/", *QUICK)[0] == 6
         code, _, err = run("submit", origin, *submitting(engine))
         assert (code, "the publish guard refused run 2" in err) == (6, True)
+        site.raw("/", status=404)
+        assert run("crawl", origin + "/", *QUICK)[0] == 4
+        code, _, err = run("submit", origin, *submitting(engine))
+        assert (code, "run 3 is not complete and published" in err) == (7, True), "no page is gone"
     assert engine.posts == []
 
 
