@@ -72,7 +72,7 @@ async def state_facts(frontier: Frontier, published: Published | None, settings:
         "left_out": left_out,
         "examples": await _examples(frontier, balance),
         "sitemaps": dict(sitemaps.outcomes),
-        "orphans": dict(sitemaps.orphans),
+        "orphans": {} if balance.open else dict(sitemaps.orphans),  # what is open may link to them
         "knowledge": asdict(known) | {"budget": known.budget} if known else None,
         "dry_run": settings.guard.dry_run,
         "kept": balance.kept,

@@ -334,6 +334,21 @@ def test_a_limit_is_exit_7_and_publishes_only_if_allowed(run: Run, tmp_path: Pat
         assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
 
 
+def test_unfinished_crawl_calls_no_page_an_orphan(run: Run) -> None:
+    """Pages that were not visited yet may link to it."""
+    site = Site()
+    site.robots("Sitemap: {origin}/all.xml\n")
+    site.sitemap("/all.xml", ["/hidden"])
+    site.page("/", links=["/0"])
+    site.page("/hidden")
+    for number in range(9):
+        site.page(f"/{number}", links=[f"/{number + 1}"])
+    with site.serve() as origin:
+        told = [run("crawl", origin + "/", *QUICK, "--max-pages", most) for most in ("1", "5", "9")]
+    assert [code for code, *_ in told] == [7, 7, 0]
+    assert [" no page links to" in err for *_, err in told] == [False, False, True]
+
+
 def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=[f"/{n}" for n in range(20)])
