@@ -18,7 +18,7 @@ from crawler.app.broken_files import broken_files
 from crawler.app.features import FEATURES
 from crawler.app.publication import final_start, published_as
 from crawler.app.robots_line import compared
-from crawler.app.state import FOLDER, MEMORY, name_of
+from crawler.app.state import FOLDER, MEMORY, name_of, state_path
 from crawler.errors import ConfigError, NoState, OutputError
 from crawler.model.note import EXTERNAL, FOUND_BEFORE, LEFT_OUT, ROBOTS_LINE, SETTINGS, UNRELIABLE, VANISHED
 from crawler.model.rows import PUBLISHED, AnchorRow, PageRow
@@ -131,7 +131,7 @@ def state_words(settings: Settings, start: str) -> str:
     if settings.state.site:
         return shlex.join(settings.state.site)
     is_default = not state or state == str(FOLDER / f"{name_of(Url(start))}.db")
-    return masked(shlex.join([start] if is_default else ["--state", str(state)]))
+    return masked(shlex.join([start] if is_default else ["--state", state_path(settings, Url(start))]))
 
 
 async def build_report(rows: Reads, known: Known, *, most: int = ITEMS) -> SiteReport:

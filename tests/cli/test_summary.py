@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from crawler.app.report import state_words
 from crawler.cli.run_facts import trap_facts
 from crawler.cli.summary import Facts, as_json, problem, with_defaults
 from crawler.cli.summary_text import show_summary
@@ -15,6 +16,7 @@ from crawler.model.reasons import Cause, Why
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
 from crawler.report.formatting import size
+from crawler.settings.sections import Settings, State
 
 HOSTILE = "https://example.com/\x1b[31m\u202e[red]x[/red]\n:boom:"
 OUTCOMES = {
@@ -396,6 +398,12 @@ def test_a_limit_is_named_with_the_way_to_continue() -> None:
         text = " ".join(words.split())
         assert "stopped at --max-pages 10." in text
         assert "Nothing was published; --allow-partial publishes what was found so far." in text
+
+
+def test_command_for_a_database_names_the_crawl() -> None:
+    pytest.importorskip("psycopg")
+    settings = Settings(state=State(state="postgresql://me@db.internal/crawls?sslmode=require"))
+    assert state_words(settings, START) == "--state 'postgresql://db.internal/crawls#example.com'"
 
 
 def test_orphans_sitemaps_and_unmatched_patterns_are_reported() -> None:
