@@ -90,8 +90,12 @@ class Candidates:
         if self.scope.mapped:
             if facts and facts.canonical and facts.canonical != named:
                 facts = facts._replace(canonical=self.scope.ours(facts.canonical))
+            is_read = not verdict.unchanged  # links that are stored were mapped then
+            also = named if named and is_read and named not in given else None
             given = tuple(url if url == named else self.scope.ours(url) for url in given)
-            links = self._ours(visit.url, outcome, links, given)
+            if also and self.scope.ours(also) != also:
+                given = (*given, also)
+            links = self._ours(visit.url, links, named, also, given)
         leading = {*given, named}
         if self.scope.rules and not self.scope.rules.follows(visit.url):
             links = Links(
@@ -149,14 +153,24 @@ class Candidates:
             if record is not None:
                 (self._settled if record.settled else self._unsettled).add(visit.url, record.number)
 
-    def _ours(self, page: Url, outcome: Outcome, links: Links, given: Sequence[Url]) -> Links:
-        """Links to aliases of the site as links to it. A canonical and a redirect target stay as they are."""
-        named = _named(outcome)
-        ours = [
-            dict.fromkeys(url if url == named else self.scope.ours(url) for url in side) for side in links
-        ]
-        followed, avoided = (tuple(url for url in side if url != page) for side in ours)
-        return Links(followed, tuple(url for url in avoided if url not in ours[0] or url in given))
+    def _ours(
+        self, page: Url, links: Links, named: Url | None, also: Url | None, given: Sequence[Url]
+    ) -> Links:
+        """Links to aliases of the site as links to it. A canonical and a redirect target stay as they are.
+
+        `also`: that is what is `named`, and a link as well.
+        """
+        ours = self.scope.ours
+        followed = dict.fromkeys(
+            to
+            for url in links.followed
+            for to in ((url, ours(url)) if url == also else (url if url == named else ours(url),))
+        )
+        avoided = dict.fromkeys(map(ours, links.avoided))
+        return Links(
+            tuple(url for url in followed if url != page),
+            tuple(url for url in avoided if url != page and (url not in followed or url in given)),
+        )
 
     def _with_ours(
         self, read: Mapping[str, tuple[LabelledUrl, ...]]

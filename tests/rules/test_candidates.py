@@ -1,5 +1,7 @@
 """Links become visits; those to URLs that are known are given by number."""
 
+import pytest
+
 from crawler.model.facts import Facts
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
@@ -12,6 +14,8 @@ from crawler.rules.traps import Traps
 from crawler.settings import sections
 
 PAGE, KNOWN, SEEN, NEW = (Url(f"http://a.example/{name}") for name in ("page", "known", "seen", "new"))
+
+ALIAS, OURS = Url("https://a.example/to"), Url("http://a.example/to")
 
 
 def candidates(most_long: int = MOST_LONG) -> Candidates:
@@ -92,3 +96,28 @@ def test_canonical_of_unlisted_page_on_alias_is_of_the_site() -> None:
         done = made.settlement(Lease(1, 1, Visit(PAGE)), verdict, Links((alias,)))
         assert done.verdict.facts
         assert (done.verdict.facts.canonical, done.verdict.named) == (canonical, (canonical,))
+
+
+@pytest.mark.parametrize(
+    ("links", "named", "unchanged", "found"),
+    [
+        ([Link(ALIAS), Link(NEW)], (), False, [ALIAS, OURS, NEW]),
+        ([Link(ALIAS), Link(ALIAS, nofollow=True)], (ALIAS,), False, [ALIAS, OURS]),
+        ([Link(ALIAS), Link(OURS)], (ALIAS,), False, [ALIAS, OURS]),
+        ([Link(ALIAS)], (ALIAS,), False, [ALIAS]),
+        ([Link(ALIAS)], (), True, [ALIAS]),  # stored: mapped when the page was read
+    ],
+)
+@pytest.mark.parametrize("outcome", [Unlisted(Why.CANONICAL, ALIAS), Moved(ALIAS)])
+def test_link_to_alias_that_is_canonical_too_is_of_the_site(
+    outcome: Outcome, links: list[Link], named: tuple[Url, ...], unchanged: bool, found: list[Url]
+) -> None:
+    """A canonical or the target of a refresh stays; a link to it is a link to the site."""
+    made = candidates()
+    made.map_aliases({"https://a.example": "http://a.example"})
+    verdict = Verdict(outcome, Facts(200, canonical=ALIAS), named=named, unchanged=unchanged)
+    done = made.settlement(Lease(1, 1, Visit(PAGE)), verdict, Links.of(links))
+    assert [visit.url for visit in done.found] == found
+    assert done.verdict.named == (() if unchanged else (ALIAS,))
+    nofollow = any(link.nofollow for link in links)
+    assert [visit.url for visit in done.found if visit.filtered is Why.NOFOLLOW] == [OURS] * nofollow
