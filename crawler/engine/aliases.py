@@ -95,7 +95,7 @@ class Aliases(Struct, eq=False):
         folder = self.candidates.scope.folder_on(site)
         name = blake2b(folder.encode(), digest_size=8).hexdigest()
         probe = Url(f"{site}{folder}no-such-page-{name}")
-        to = await self._target(probe)
+        to = await self.redirect(probe)
         if to is None:
             # A temporary failure: use what was known at the last publication.
             known = await self.runs.recall(ALIASES, "published")
@@ -103,7 +103,7 @@ class Aliases(Struct, eq=False):
         elif to and target(to) == target(probe):
             to = Url(origin(to))
         else:
-            to = await self._target(Url(site + "/")) or Url(NOWHERE)
+            to = await self.redirect(Url(site + "/")) or Url(NOWHERE)
         end = NOWHERE if to == NOWHERE or origin(to) == site else to
 
         def with_ours(known: Mapping[str, str]) -> Mapping[str, str]:
@@ -115,7 +115,7 @@ class Aliases(Struct, eq=False):
         self.renew()
         log.info("host alias checked", extra={"fields": {"alias": site, "redirects_to": self._checked[site]}})
 
-    async def _target(self, url: Url) -> Url | None:
+    async def redirect(self, url: Url) -> Url | None:
         """The redirect target of a page, or `NOWHERE`; None after a temporary failure."""
         permit = await self.access.permit(url)
         if not permit.allowed:

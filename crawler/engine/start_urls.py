@@ -4,9 +4,11 @@ A redirect of the first one may change the origin of the site. `rules.scope` dec
 site.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+
+import anyio
 
 from crawler.engine.aliases import Aliases
 from crawler.engine.together import together
@@ -19,10 +21,12 @@ from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, netloc, origin
 from crawler.ports import Frontier, Hosts, Record, reads
 from crawler.rules.candidates import Candidates
+from crawler.rules.scope import aliases_of
 
 LOGIN: Final = (
     " A login is provided by --auth-env, --cookie-file or --client-cert; docs/use/how-to.md shows how."
 )
+MOST_HOPS: Final = 10  # of a start URL that is asked before its visit
 NO_PAGE: Final = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
 
 
@@ -38,23 +42,29 @@ class StartUrls:
     urls: list[Url] = field(init=False)
     # The first start URL, after redirects.
     _home: Url = field(init=False)
-    _moved: set[Url] = field(init=False, default_factory=set)
+    _moves: set[tuple[Url, Url]] = field(init=False, default_factory=set)
     _is_recalled: bool = field(init=False, default=False)
+    # Of several, those that may not have been visited yet, and where an alias may stand for them.
+    _open: dict[Url, tuple[str, ...]] = field(init=False, default_factory=dict)
+    _asking: anyio.Lock = field(init=False, default_factory=anyio.Lock)
 
     def __post_init__(self) -> None:
         """Starts from the URLs in the settings, without redirects."""
         self.urls = list(self.candidates.scope.starts)
         self._home = self.urls[0]
+        if len(self.urls) > 1:
+            self._open = {url: (origin(url), *aliases_of(url)) for url in self.urls}
 
     @property
     def have_moved(self) -> bool:
         """Whether any of them redirected."""
-        return bool(self._moved)
+        return bool(self._moves)
 
     @property
     def ends(self) -> list[Url]:
         """Where their redirects end."""
-        return [url for url in self.urls if url not in self._moved]
+        moved = {start for start, _ in self._moves}
+        return [url for url in self.urls if url not in moved]
 
     async def recall(self) -> None:
         """Restores, once, the redirects and aliases that this run had found before this member visits its
@@ -68,16 +78,46 @@ class StartUrls:
 
     async def moved(self, start: Url, to: Url) -> None:
         """Stores that `start`, a start URL or the target of its redirect, redirects to `to`."""
-        self._admit(start, to)
         move = start, to
+        if move in self._moves:
+            return
+        self._admit(start, to)
         await self.frontier.amend(MOVED, lambda moves: moves if move in moves else [*moves, move])
+
+    def answered(self, url: Url) -> None:
+        """A visit of this URL, perhaps of a start URL, has ended."""
+        self._open.pop(url, None)
+
+    async def ask_before(self, page: Url, links: Iterable[Url]) -> None:
+        """Asks where start URLs redirect to that were not visited yet, before links to their hosts are looked
+        at: whichever start URL answers first, links to an alias are links to the site.
+        """
+        if not self._open:
+            return
+        others = {origin(url) for url in links} - {origin(page)}
+        async with self._asking:
+            for start in [url for url, sites in self._open.items() if not others.isdisjoint(sites)]:
+                record = await self.frontier.read(reads.RecordOf(start))
+                if record and record.state != "settled":
+                    await self._follow(start)
+                self.answered(start)
+
+    async def _follow(self, url: Url) -> None:
+        for _ in range(MOST_HOPS):
+            to = await self.aliases.redirect(url)
+            if not to or to == url:
+                return
+            await self.moved(url, to)
+            if not self.candidates.scope.on_site(to):
+                return
+            url = to
 
     def _admit(self, start: Url, to: Url) -> None:
         if start == self._home:
             self._home = to
             if self.base:
                 self.base.move(origin(to))
-        self._moved.add(start)
+        self._moves.add((start, to))
         self.urls.append(to)
         self.candidates.admit(start, to)
         self.aliases.renew()

@@ -108,6 +108,7 @@ class Visits:
         return None if self.frontier.is_lease_valid(lease) else WhyUnvisited.VOID
 
     async def _judged(self, lease: Lease, verdict: Verdict) -> Settlement:
+        self.site.starts.answered(lease.visit.url)
         if isinstance(verdict.outcome, Moved) and lease.visit.url in self.site.starts.urls:
             await self.site.starts.moved(lease.visit.url, verdict.outcome.to)
         if isinstance(verdict.outcome, Unlisted) and verdict.outcome.why is Why.SOFT_404:
@@ -120,6 +121,7 @@ class Visits:
         """The settlement. A page that fails temporarily keeps its stored links, like an unchanged page."""
         keeps_links = verdict.unchanged or keep_for(verdict.outcome, self.limits.keep_failing) > 0
         links = Links.of(await self._stored_links(lease)) if keeps_links else verdict.links
+        await self.site.starts.ask_before(lease.visit.url, links.urls)
         await self.site.aliases.check(links.urls)
         if links.total > MANY_LINKS:
             return await anyio.to_thread.run_sync(self.site.candidates.settlement, lease, verdict, links)

@@ -301,6 +301,29 @@ async def test_links_found_before_start_url_redirected_are_in_scope(
     assert sorted(ends) == ["/", "/", "/q?a=1", "/w", "/x", "/y", "/z"]
 
 
+@pytest.mark.parametrize("more", [{"concurrency": 1}, {"max_pages": 1}, {"concurrency": 16}])
+@pytest.mark.parametrize("first", [True, False])
+async def test_start_url_on_alias_is_known_before_links_are(
+    tmp_path: Path, more: dict[str, object], first: bool
+) -> None:
+    """Which start URL answers first does not matter: a link to the alias is one to the site."""
+
+    def respond(site: str, target: str) -> CannedResponse:
+        if target == "/robots.txt":
+            return Site.answer(404)
+        if site == ELSEWHERE:
+            return page(f"{HTTP}/a", f"{HTTPS}/b")
+        if site == HTTP:
+            return to(HTTPS + target)
+        return page() if target in ("/", "/a", "/b") else Site.answer(404)
+
+    starts = (ELSEWHERE + "/", HTTP + "/") if first else (HTTP + "/", ELSEWHERE + "/")
+    with serving(respond, tmp_path) as (hosts, chosen):
+        result = await crawled(hosts, chosen, *starts, state=str(tmp_path / "s.db"), **more)
+    assert result.counts == {"listed": 4, "moved": 1}
+    assert f"{HTTP}/a" not in hosts.asked
+
+
 @pytest.mark.parametrize("first", [True, False])
 async def test_folder_that_a_start_url_redirects_to_is_in_scope(tmp_path: Path, first: bool) -> None:
     def respond(_: str, target: str) -> CannedResponse:
