@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 5264,
     "report": 4360,
     "fetch": 4144,
-    "frontier": 9376,
+    "frontier": 9380,
     "sitemap": 4982,
     "engine": 3958,
     "workers": 1425,

@@ -93,7 +93,8 @@ FROM @rows(id, @key, base, place, sorting) JOIN known AS q ON q.id = r.id JOIN k
 WHERE {_LISTED} AND u.host = q.host AND u.unordered = q.unordered
 """
 
-# All listed pages with what shows that they are the same as another one; and who links to them.
+# All listed pages with what shows that they are the same as another one; and how many pages link to them that
+# say something else, and differ from each other: of one page, a stranger may make any number of addresses.
 LISTED_PAGES: Final = f"""
 SELECT u.id, u.url, u.digest, u.unordered, u.content, u.etag, u.modified, u.variant,
     u.version
@@ -101,8 +102,11 @@ FROM known AS u
 WHERE u.id > :after AND {_LISTED} AND u.digest IS NOT NULL ORDER BY u.id LIMIT :limit
 """
 LINKED: Final = f"""
-SELECT j.value, count(*) FROM known AS u @each(u.links)
-WHERE u.run = :run AND u.state = {SETTLED} AND j.value @any(ids) GROUP BY j.value
+SELECT j.value, @least(count(DISTINCT u.digest), count(DISTINCT coalesce(u.content, u.digest)))
+FROM known AS u @each(u.links) JOIN page AS t ON t.id = j.value
+WHERE u.run = :run AND u.state = {SETTLED} AND j.value @any(ids)
+    AND u.digest IS DISTINCT FROM t.digest AND (u.content IS NULL OR u.content IS DISTINCT FROM t.content)
+GROUP BY j.value
 """
 STARTS: Final = """
 SELECT u.id FROM url AS u JOIN seed AS s ON s.id = u.seed WHERE u.run = :run AND s.kind = :start

@@ -545,3 +545,22 @@ async def test_pages_that_only_name_a_value_are_no_pages(tmp_path: Path, says: s
         result = await crawl(origin, tmp_path)
     are_pages = "friend" not in says
     assert sorted(result.listed) == sorted(["/", *names, *(known if are_pages else ())])
+
+
+@pytest.mark.parametrize(("segment", "posted"), [(0, ("{}x", "{}y")), (-1, ("{}?x=1", "{}?x=2"))])
+async def test_a_posted_link_moves_no_page_to_another_address(
+    tmp_path: Path, segment: int, posted: tuple[str, ...]
+) -> None:
+    """Of a site that looks at one segment only, where it is one more page that links to copies."""
+    names = ("about", "team", "prices")
+
+    def of_segment(path: str, _: dict[str, str]) -> CannedResponse:
+        name = path.strip("/").split("/")[segment]
+        return html(f"all of {name}", *(f"{to}/" for to in names)) if name in names else Site.answer(404, b"")
+
+    home = start(
+        *(f"{name}/" for name in names), *(form.format(f"/{to}/") for to in names for form in posted)
+    )
+    with served({"/": home, "*": of_segment}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert result.listed == ["/", *(f"/{name}/" for name in sorted(names))]
