@@ -129,7 +129,7 @@ class StartUrls:
         try:
             await _check(self.frontier, self.frontier, self.candidates.scope.starts)
         except (StartUnreachable, StartForbidden):
-            await self.frontier.conclude(refused=True)
+            await self.frontier.conclude(abandoned=True)
             raise
 
 

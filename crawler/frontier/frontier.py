@@ -214,8 +214,8 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     async def finish(self) -> None:
         await self._call(self._runs.finish)
 
-    async def conclude(self, *, refused: bool = False) -> None:
-        await self._call(self._runs.conclude, refused=refused)
+    async def conclude(self, *, refused: bool = False, abandoned: bool = False) -> None:
+        await self._call(self._runs.conclude, refused=refused, abandoned=abandoned)
         await self._prune()
 
     async def _prune(self) -> None:

@@ -257,8 +257,8 @@ class RunTable:
         )
         dates.forget_future(self._db)
 
-    def conclude(self, *, refused: bool) -> None:
-        self._end("refused" if refused else "concluded")
+    def conclude(self, *, refused: bool, abandoned: bool) -> None:
+        self._end("abandoned" if abandoned else "refused" if refused else "concluded")
 
     def finish(self) -> None:
         self._end("complete")

@@ -94,9 +94,10 @@ class Runs(Reads, Protocol):
         """
         ...
 
-    async def conclude(self, *, refused: bool = False) -> None:
-        """Closes a complete run that was published, or finally `refused`, also as it had no start page: the
-        next `begin` starts a new one. For the leader. Later runs detect changes only against published runs.
+    async def conclude(self, *, refused: bool = False, abandoned: bool = False) -> None:
+        """Closes a complete run that was published, or finally `refused`; or one that is `abandoned`, as it
+        has no start page. The next `begin` starts a new one. For the leader.
+        Later runs detect changes only against published runs.
         """
         ...
 

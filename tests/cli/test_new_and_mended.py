@@ -133,9 +133,12 @@ def test_run_without_a_start_page_is_passed_over(run: Run, start: str, ends: int
     for pages in (made, down):
         pages.robots("User-agent: *\nDisallow: /no\n")
     with made.serve(port=0) as origin:
-        up = made.answers
+        up, where = made.answers, f"{origin}/"
         for answers, path, code in ((up, "/", 0), (down.answers, start, ends), (up, "/", 0)):
             made.answers = answers
             assert run("crawl", origin + path, *WORDS, "--fail-on", "new:error")[0] == code
-        _, runs, _ = run("list", "runs", f"{origin}/", "--fields", "status,changed")
-        assert runs == "concluded\t-\nrefused\t-\nconcluded\t0\n"
+            _, text, _ = run("report", where, "--format", "json")
+            report = json.loads(text)
+            assert (report["counts"]["mended"], report["run"]["complete"]) == (0, code == 0)
+        _, runs, _ = run("list", "runs", where, "--fields", "status,changed")
+        assert runs == "concluded\t-\nabandoned\t-\nconcluded\t0\n"
