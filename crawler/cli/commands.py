@@ -122,7 +122,7 @@ def init(url: str | None, **params: Any) -> int:
 )  # fmt: skip
 @click.option(
     "--faults", is_flag=True, cls=SettingOption,
-    help="another website, which has nearly every fault that a report tells",
+    help="another website, which has nearly every fault that a report can show",
 )  # fmt: skip
 def demo(serve: int | None, faults: bool, **params: Any) -> int:
     """Crawl a small built-in website and show the result.

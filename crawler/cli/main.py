@@ -78,10 +78,8 @@ def _answer(words: Sequence[str]) -> int:
             case _ if not is_json() and ("-v" in words or "--verbose" in words):
                 raise
             case _:
-                said = (
-                    f"internal error ({type(error).__name__}: {error}). This is a bug: run again with -v for "
-                )
-                said, code = f"{said}the details and report it.", Exit.INTERNAL
+                said = f"internal error ({type(error).__name__}: {error}). This is a bug: run again with "
+                said, code = f"{said}--log-format json for the details and report it.", Exit.INTERNAL
         return _say(said, code, error if code is Exit.INTERNAL else None)
 
 

@@ -62,9 +62,9 @@ def with_state(settings: Settings, url: Url | None, *, is_start: bool = True) ->
         where = state_path(settings, url) if url and is_start else f"{FOLDER}/"
         raise FrontierError(f"There is no state at {where}: crawl first, or give its path with --state.")
     if url:
-        words = f"There is no state of {url} in {FOLDER}/: give a URL of a crawled site, or one of these."
+        words = f"There is no state of {url} in {FOLDER}/: give a URL of a crawled site, or one of these:"
         raise FrontierError(f"{words} {_choice(found)}")
-    raise ConfigError(f"There are {len(found)} states in {FOLDER}/: choose one of these. {_choice(found)}")
+    raise ConfigError(f"There are {len(found)} states in {FOLDER}/: choose one of these: {_choice(found)}")
 
 
 def at_state(settings: Settings, path: str | None) -> Settings:

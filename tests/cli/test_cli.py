@@ -661,6 +661,8 @@ def test_a_bug_is_exit_1_and_one_sentence(run: Run, monkeypatch: pytest.MonkeyPa
     code, _, err = run("config")
     assert code == 1
     assert "internal error (ZeroDivisionError" in sentence(err)
+    *_, err = run("config", *re.findall(r"run again with (--\S+ \S+) ", err)[0].split())
+    assert "ZeroDivisionError" in json.loads(err)["exception"], "as the sentence advises, for any command"
 
 
 def test_config_shows_where_each_value_comes_from(
@@ -1035,7 +1037,7 @@ def test_the_only_state_and_its_output_folder_are_found(run: Run, tmp_path: Path
         assert "sitemap.xml.gz, entry 1" in run("explain", origin + "/")[1]
         assert "unknown" not in run("explain", "https://www.elsewhere.example/")[1]
         code, _, err = run("status", "https://www.elsewhere.example/")
-        assert (code, "or one of these. --state .sitemap-crawler/127.0.0.1_" in sentence(err)) == (
+        assert (code, "or one of these: --state .sitemap-crawler/127.0.0.1_" in sentence(err)) == (
             3,
             True,
         )

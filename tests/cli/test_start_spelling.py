@@ -115,7 +115,7 @@ def test_path_is_one_of_the_only_state(run: Run) -> None:
         Path(".sitemap-crawler/b.db").write_bytes(
             Path(next(Path(".sitemap-crawler").glob("*.db"))).read_bytes()
         )
-        assert "give a URL of a crawled site, or one of these. --state" in run("explain", "p/3")[2]
+        assert "give a URL of a crawled site, or one of these: --state" in run("explain", "p/3")[2]
         Path(".sitemap-crawler/b.db").unlink()
         Path("sitemap-crawler.toml").write_text(f"[scope]\nstart = '{other}'\n")
         assert f"unreachable  {other}/private\n" in run("robots", "/private")[1]

@@ -193,6 +193,7 @@ def test_a_refusal_names_its_flags_and_changed_settings() -> None:
         check(Guard(), 10, before, CrawlResult(True, {"listed": 10}, {}, identity=new))
     said = str(refused.value)
     assert "Since the last publication, --exclude and --include changed." in said
+    assert "--max-shrink is 20%. Of 100 published URLs, 90 would no longer be listed" in said
     assert "--max-shrink 100% --max-removed 100% publishes it this once." in said
 
 

@@ -147,7 +147,7 @@ def _compare(guard: Guard, urls: int, before: EarlierPublications, crawled: Craw
         *_removing(guard, before, crawled),
     ]
     if changes:
-        words = "; ".join(change.words for change in changes)
+        words = ". ".join(change.words for change in changes)
         flags = " ".join(change.flag for change in changes)
         codes = frozenset[str]().union(*(change.codes for change in changes))
         raise PublishRefused(
