@@ -99,7 +99,7 @@ def _facts(known: Progress) -> dict[str, Any]:
 
 def _show(known: Progress, state: str) -> None:
     run = known.run
-    running = "running" if known.outlook.running else "not running: the next crawl continues it"
+    running = "running" if known.outlook.running else "not running: crawl again"
     click.echo(f"Run {run.number}, {'complete' if run.complete else f'unfinished, {running}'}")
     show_lines([("site", known.outlook.site), ("state", state), ("started", second(run.started))])
     if known.silent is not None and not run.complete:

@@ -25,7 +25,7 @@ def crawled(run: Run, *words: str) -> str:
 def test_status_of_an_unfinished_crawl(run: Run) -> None:
     origin = crawled(run, "--rate", "4", "--max-pages", "1")
     _, out, _ = run("status", "--state", "s.db")
-    assert out.startswith("Run 1, unfinished, not running: the next crawl continues it\n")
+    assert out.startswith("Run 1, unfinished, not running: crawl again\n")
     assert f"  site       {origin}/\n" in out
     assert "  pace       at most 4 requests/s\n" in out
     assert re.search(r"  left       at least 1[05] s\n", out), out
