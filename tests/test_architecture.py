@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4144,
     "frontier": 9380,
     "sitemap": 4982,
-    "engine": 3958,
+    "engine": 3969,
     "workers": 1425,
     "app": 6330,
     "cli": 5963,

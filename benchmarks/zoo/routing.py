@@ -233,10 +233,10 @@ def chain_and_topics(asked: Request) -> Reply:
 
 
 def any_path(asked: Request) -> Reply:
-    """The same topics; any path is a page without content that leads to two others."""
-    topics = [f"/?topic={name}" for name in WORDS[:30]]
+    """The same topics; any path is a page without content that leads to two others, and some were posted."""
+    topics, posted = [f"/?topic={name}" for name in WORDS[:30]], [f"/posted-{n}" for n in range(8)]
     if asked.target == "/" or asked.target in topics:
-        return page(asked.target, [*topics, "/room/1/"] if asked.target == "/" else ["/"])
+        return page(asked.target, [*topics, *posted, "/room/1/"] if asked.target == "/" else ["/"])
     at = number(asked.path)
     return worthless("Room", f"You are in {asked.path}.", [f"/room/{at % 9_973}/", f"/hall/{at % 9_967}/"])
 

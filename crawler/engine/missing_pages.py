@@ -233,11 +233,7 @@ class MissingPages(Struct, eq=False):
     ) -> tuple[frozenset[int], Sequence[frozenset[int]]]:
         path, mark, _ = within.partition("?")
         linked = [url for url in home.links if url not in starts and url.startswith(within)]
-        if not mark:
-            plain = [url for url in linked if "?" not in url]
-            linked = plain if len(plain) >= SAMPLES else linked
-        spread = linked[:: -(-len(linked) // SAMPLES)] if linked else ()
-        others = [page.said for url in spread if (page := await self.read(url))]
+        others = [page.said for url in _samples(linked, mark) if (page := await self.read(url))]
         bare = await self.read(Url(path)) if mark else None
         return home.said | (bare.said if bare else frozenset()), others
 
@@ -259,6 +255,21 @@ class MissingPages(Struct, eq=False):
         page = replace(markup, wanted=wanted, part=part, most_blocks=MOST_BLOCKS).read()
         links = self.judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC), page).links.followed
         return ShownPage(url, frozenset(page.blocks), page.content, links, page.echoed)
+
+
+def _samples(linked: Sequence[Url], mark: str) -> Sequence[Url]:
+    """Some of the pages to which the start page links, from all over its links.
+
+    Of an origin, most have no query, and some have one: anybody may have posted all of one of the two.
+    """
+    plain = [url for url in linked if mark or "?" not in url]
+    others = [url for url in linked if not mark and "?" in url]
+    few = min(len(others), max(SAMPLES // 3, SAMPLES - len(plain)))
+    return [*_spread(plain, SAMPLES - few), *_spread(others, few)]
+
+
+def _spread(urls: Sequence[Url], most: int) -> Sequence[Url]:
+    return urls[:: -(-len(urls) // most)] if urls and most else ()
 
 
 def _turn(place: str, found: DoubtfulPlace) -> tuple[bool, bool, int, str]:
