@@ -11,13 +11,13 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from typing import Final
 
 import anyio
 
 from crawler.cli.notify import exit_of, sentence
 from crawler.errors import ConfigError, Exit
+from crawler.report.formatting import iso
 from crawler.settings.sections import Settings
 
 JITTER: Final = 0.05  # of the interval, at most
@@ -57,8 +57,8 @@ async def repeat(
         wait = next_start(first, every, clock()) + chance() * JITTER * every - clock()
         if code is Exit.BUSY:
             wait = min(wait, SOON)
-        at = datetime.fromtimestamp(clock() + wait, UTC).isoformat(timespec="seconds")
-        log.info("waiting for the next run", extra={"fields": {"exit": code.value, "next": at}})
+        fields = {"exit": code.value, "next": iso(clock() + wait)}
+        log.info("waiting for the next run", extra={"fields": fields})
         await sleep(max(0.0, wait))
 
 

@@ -77,10 +77,12 @@ async def test_after_a_failed_run_the_next_starts_at_its_usual_time(
 
 
 @pytest.mark.anyio
-async def test_run_that_another_one_kept_out_is_tried_again_soon() -> None:
+async def test_run_that_another_one_kept_out_is_tried_again_soon(caplog: pytest.LogCaptureFixture) -> None:
     busy = StateBusy("busy")
     clock = Clock((1.0, busy), (1.0, busy), (60.0, Exit.OK), (60.0, Exit.OK))
-    await clock.repeat()
+    with caplog.at_level("INFO", "crawler"):
+        await clock.repeat()
+    assert caplog.records[1].__dict__["fields"]["next"] == "1970-01-01T00:21:41Z"
     assert clock.began == [0.0, 1.0 + SOON, 2 * (1.0 + SOON), DAY]
 
 
