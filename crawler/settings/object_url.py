@@ -54,7 +54,8 @@ def parsed(output: str, place: str = "a folder", example: str = "prefix") -> Obj
         near = f"; did you mean {_SIMILAR[scheme]}://?" if scheme in _SIMILAR else ""
         raise ValueError(f"must be {place}, or a URL with s3://, gs:// or az://{near}")
     if not _BUCKET.fullmatch(bucket):
-        raise ValueError(f"must name a bucket, as in {scheme}://my-bucket/{example}")
+        rule = " of 2 to 222 letters, digits, dots, dashes and underscores" if bucket else ""
+        raise ValueError(f"must name a bucket{rule}, as in {scheme}://my-bucket/{example}")
     prefix = prefix.strip("/")
     segments = prefix.split("/") if prefix else []
     if len(prefix) > _LONGEST or any(

@@ -138,6 +138,10 @@ def test_nights_with_a_budget(run: Run, s3: S3) -> None:
     [
         ("s3://key:very-secret-access-key@bucket/site.db", "must not contain credentials"),
         ("s3://", "must name a bucket, as in s3://my-bucket/site.db"),
+        (
+            "s3://b/x.db",
+            "must name a bucket of 2 to 222 letters, digits, dots, dashes and underscores, as in",
+        ),
         ("s3://bucket", "must name an object, as in s3://bucket/site.db"),
         ("gcs://bucket/site.db", "did you mean gs://?"),
         ("ftp://bucket/site.db", "ftp is not supported"),
