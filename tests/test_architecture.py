@@ -39,7 +39,7 @@ BUDGETS = {
     "model": 2095,
     "errors": 172,
     "scratch": 72,
-    "settings": 1723,
+    "settings": 1724,
     "ports": 1034,
     "rules": 5264,
     "report": 4360,
@@ -49,7 +49,7 @@ BUDGETS = {
     "engine": 3969,
     "workers": 1425,
     "app": 6330,
-    "cli": 5963,
+    "cli": 5965,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

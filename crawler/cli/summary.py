@@ -103,9 +103,13 @@ def _knowledge(facts: Facts) -> str:
         return ""
     words = (
         f"{known['visited']:,} of {counted(known['pages'], 'listed page')} in this run; the last visits were "
-        f"{known['mean_days']:,.1f} days ago on average, {known['oldest_days']:,.1f} at most"
+        f"{_days(known['mean_days'])} ago on average, {_days(known['oldest_days'])} at most"
     )
     return f"{words}; {counted(known['waiting'], 'new URL')} not yet" if known["waiting"] else words
+
+
+def _days(days: float) -> str:
+    return "less than a day" if days < 1 else f"{days:,.1f} days"
 
 
 def date_words(facts: Facts) -> str:

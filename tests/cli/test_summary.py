@@ -406,6 +406,27 @@ def test_command_for_a_database_names_the_crawl() -> None:
     assert state_words(settings, START) == "--state 'postgresql://db.internal/crawls#example.com'"
 
 
+@pytest.mark.parametrize(
+    ("mean", "oldest", "words"),
+    [
+        (0.0, 0.0, "less than a day ago on average, less than a day at most"),
+        (0.4, 2.0, "less than a day ago on average, 2.0 days at most"),
+        (1.5, 1_200.0, "1.5 days ago on average, 1,200.0 days at most"),
+    ],
+)
+def test_the_age_of_what_is_known_is_shown(mean: float, oldest: float, words: str) -> None:
+    known = {
+        "visited": 3,
+        "pages": 9,
+        "mean_days": mean,
+        "oldest_days": oldest,
+        "waiting": 0,
+        "max_age": 0.0,
+    }
+    text = " ".join(shown(changed(DONE, knowledge=known)).split())
+    assert f"3 of 9 listed pages in this run; the last visits were {words}" in text
+
+
 def test_orphans_sitemaps_and_unmatched_patterns_are_reported() -> None:
     orphans = {f"https://a.example/{n}.xml": 5 - n for n in range(5)}
     told = changed(
