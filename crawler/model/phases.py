@@ -16,7 +16,7 @@ class Phase(StrEnum):
     OPENING = "robots.txt"  # asks whether it leads
     FOLLOWING = "following"  # another member leads: visits what that one releases
     ARRIVING = "arriving"  # leads: visits the start URLs and where they redirect
-    SEEDING = "seeds"  # leads: reads sitemaps and --input while pages are visited
+    SEEDING = "sitemaps"  # leads: reads sitemaps and --input while pages are visited
     CRAWLING = "crawling"  # leads: visits everything else, one level after the other
     DRAINING = "draining"  # stopped: settles the requests in flight
     FINISHING = "finishing"  # leads, and everything is settled: applies the rules over all pages

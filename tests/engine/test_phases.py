@@ -110,7 +110,7 @@ def test_phases_without_requests_are_not_shown() -> None:
         made.enter(phase)
         shown.append(made.stats.phase)
     assert list(dict.fromkeys(shown)) == [
-        "robots.txt", "following", "arriving", "seeds", "crawling", "publishing",
+        "robots.txt", "following", "arriving", "sitemaps", "crawling", "publishing",
     ]  # fmt: skip
 
 

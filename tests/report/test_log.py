@@ -272,11 +272,14 @@ def test_progress_says_what_is_waited_for_and_until_when(stats: Told) -> None:
     assert "waits" not in lines.progress_line(stats)
 
 
-@pytest.mark.parametrize("phase", [Phase.ARRIVING, Phase.SEEDING])
-def test_waiting_is_said_in_every_phase_with_visits(stats: Told, phase: Phase) -> None:
+@pytest.mark.parametrize(
+    ("phase", "words"),
+    [(Phase.ARRIVING, "arriving"), (Phase.SEEDING, "reading sitemaps or lists")],
+)
+def test_waiting_is_said_in_every_phase_with_visits(stats: Told, phase: Phase, words: str) -> None:
     stats.phase = phase
     stats.waits([Wait("https://a.example", 1_700_000_000, 3)])
-    assert lines.progress_line(stats).endswith(f", {phase}, waits for https://a.example until 22:13:20 UTC")
+    assert lines.progress_line(stats).endswith(f", {words}, waits for https://a.example until 22:13:20 UTC")
     stats.throttled(25)
     assert "(backing off for 25 s more)" in lines.progress_line(stats)
 
