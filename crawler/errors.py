@@ -141,7 +141,7 @@ class StartForbidden(CrawlerError):  # noqa: N818
 
 
 class PublishRefused(CrawlerError):  # noqa: N818
-    """The guard refused to replace the published sitemap. `codes`: the outcomes that were decisive."""
+    """The guard refused to replace the published sitemap. `codes`: outcomes to give examples of."""
 
     exit = Exit.GUARD
 

@@ -133,6 +133,15 @@ def test_links_posted_on_one_page_weigh_one(count: int, outcome: str, end: str) 
     assert not weigh([replace(one, outcome="failed:not-found") for one in posted]).counts
 
 
+@pytest.mark.parametrize(("named", "codes"), [((), {"failed:not-found"}), (("example.com/old",), set())])
+def test_examples_of_a_refusal_are_named_once(named: tuple[str, ...], codes: set[str]) -> None:
+    crawled = CrawlResult(True, {"listed": 40}, {"failed:not-found": 60, "listed": 40})
+    before = EarlierPublications(100, difference=Difference(100, 60, 60, 0, named))
+    with pytest.raises(PublishRefused, match=r"URLs listed: 40.* Of 100 published URLs, 60") as refused:
+        check(Guard(), 40, before, crawled)
+    assert refused.value.codes == codes
+
+
 def test_a_wide_removal_is_refused_whatever_takes_its_place() -> None:
     def said(before: int, removed: int, **chosen: Any) -> str:
         found = Difference(before, removed, removed, 0, ("example.com/old",))

@@ -73,6 +73,7 @@ class _Change(Struct, frozen=True):
     words: str
     flag: str  # with the value that allows it
     codes: frozenset[str] = frozenset()  # the outcomes that were decisive
+    has_examples: bool = False  # in its words
 
 
 def check(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult) -> None:
@@ -149,7 +150,8 @@ def _compare(guard: Guard, urls: int, before: EarlierPublications, crawled: Craw
     if changes:
         words = ". ".join(change.words for change in changes)
         flags = " ".join(change.flag for change in changes)
-        codes = frozenset[str]().union(*(change.codes for change in changes))
+        is_told = any(change.has_examples for change in changes)
+        codes = frozenset[str]().union(*(change.codes for change in changes if not is_told))
         raise PublishRefused(
             f"{words}; {_KEPT}.{_settings_since(before, crawled)} If the site has really changed so, {flags} "
             "publishes it this once.",
@@ -258,6 +260,7 @@ def _removing(guard: Guard, before: EarlierPublications, crawled: CrawlResult) -
         f"{guard.max_removed:.0%}{_vanished_words(crawled.vanished)}",
         "--max-removed 100%",
         frozenset(_gone(crawled)),
+        bool(found.examples),
     )
 
 
