@@ -45,7 +45,7 @@ BUDGETS = {
     "report": 4360,
     "fetch": 4144,
     "frontier": 9380,
-    "sitemap": 4985,
+    "sitemap": 4990,
     "engine": 3969,
     "workers": 1425,
     "app": 6330,

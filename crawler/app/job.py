@@ -296,6 +296,7 @@ class Job(Struct, eq=False):
                 published.urls,
                 len(published.files),
                 sum(file.size for file in published.files),
+                *published.changes,
                 base=base.base,
                 folder=folder_of(self.settings.output.output),
                 files_changed=_files_changed(published, last),
@@ -384,9 +385,8 @@ class Job(Struct, eq=False):
 
 
 def _files_changed(published: Published, last: PublicationRow | None) -> float | None:
-    if any(not file.unchanged for file in published.files):
-        return time.time()
-    return last.files_changed if last else None
+    is_changed = any(not file.unchanged for file in published.files)
+    return time.time() if is_changed else last and last.files_changed
 
 
 @asynccontextmanager

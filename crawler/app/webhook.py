@@ -67,7 +67,7 @@ def is_due(when: str, code: Exit, findings: Sequence[Finding], published: Public
 
 
 def _has_changed(published: PublicationRow | None) -> bool:
-    """Whether the publication differs from the one before; the first one does."""
+    """Whether the publication differs from the one before."""
     if published is None:
         return False
     changes = (published.added, published.removed, published.changed)

@@ -71,6 +71,13 @@ def test_json_is_one_document(run: Run) -> None:
         assert type(json.loads(out)) is kind, (words, out, err)
 
 
+def test_the_first_publication_adds_all_its_urls(run: Run) -> None:
+    """As its summary says."""
+    crawled(run)
+    [listed] = documents(run, "list", "runs", "--state", "s.db", form="jsonl")
+    assert [listed[name] for name in ("added", "removed", "changed")] == [2, 0, 0]
+
+
 def test_lines_have_the_objects_of_the_document(run: Run) -> None:
     origin, state = crawled(run), ("--state", "s.db")
     lists: tuple[tuple[str, ...], ...] = (("list", "pages", *state), ("config",))

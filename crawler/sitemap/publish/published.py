@@ -26,3 +26,8 @@ class Published(Struct, frozen=True):
     removed: int = 0
     changed: int = 0
     optional: int = 0  # optional elements of all its URLs together, such as images
+
+    @property
+    def changes(self) -> tuple[int, int, int]:
+        """How many URLs were added, removed and changed."""
+        return self.added, self.removed, self.changed
