@@ -42,7 +42,7 @@ BUDGETS = {
     "settings": 1724,
     "ports": 1034,
     "rules": 5264,
-    "report": 4360,
+    "report": 4371,
     "fetch": 4144,
     "frontier": 9380,
     "sitemap": 4990,

@@ -43,6 +43,7 @@ class Action(Struct, frozen=True):
     target: str | None = None  # of the links, or the folder
     place: str | None = None  # of the links, on every page
     link: str | None = None  # what these say
+    quoted: Sequence[str] = ()  # the parts of the text that come from the site
 
     @property
     def severity(self) -> Severity:
@@ -117,6 +118,7 @@ def _by_target(finding: Finding) -> Iterator[Action]:
             target=item.url,
             place=item.place or None,
             link=item.text or None,
+            quoted=[item.url, f"“{item.text}”", item.detail if finding.code is Code.REDIRECT_LINKED else ""],
         )
 
 
@@ -134,7 +136,8 @@ def _merged(found: Iterator[Action]) -> Sequence[Action]:
         known = by_page.setdefault(page, action)
         if known is not action:
             text = f"{known.text}; also {action.text[0].lower()}{action.text[1:]}"
-            by_page[page] = replace(known, text=text, mends=known.mends + action.mends)
+            quoted = [*known.quoted, *action.quoted]
+            by_page[page] = replace(known, text=text, mends=known.mends + action.mends, quoted=quoted)
     return list(by_page.values())
 
 
@@ -159,7 +162,7 @@ def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
         for page, items in by_page:
             if _is_large(own := items - len(wide), links):
                 text = f"{finding.code.heading}: correct {page}, which has {own:,} of them"
-                action = Action(text, own, finding.links, unit, [finding.code], page=page)
+                action = Action(text, own, finding.links, unit, [finding.code], page=page, quoted=[page])
                 yield action
                 mended.update(_folder(item.url) for item in finding.items if _mends(action, item))
                 mended |= Counter({_page(page): own})
@@ -169,7 +172,7 @@ def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
             if _is_large(own := urls - mended[folder], count):
                 look = "correct the links to" if finding.code is Code.BROKEN_EXTERNAL else "look into"
                 text = f"{finding.code.heading}: {look} {folder}, which holds {urls:,} of {count:,}"
-                yield Action(text, own, count, "URL", [finding.code], target=folder)
+                yield Action(text, own, count, "URL", [finding.code], target=folder, quoted=[folder])
 
 
 def _is_large(some: int, every: int) -> bool:
@@ -191,7 +194,7 @@ def _rest(finding: Finding, count: int, items: Sequence[Item]) -> Action:
         where = next(iter(item.said)) if item.links == 1 else counted(item.links, "page")
         at = f" ({only}, {linked}on {where}: {words})"
     text = f"{finding.code.heading}{at}: {advice[0].lower()}{advice[1:]}"
-    return Action(text, count, finding.count, unit, [finding.code], target=only)
+    return Action(text, count, finding.count, unit, [finding.code], target=only, quoted=[at[2:-1]])
 
 
 def words(action: Action) -> str:

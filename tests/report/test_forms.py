@@ -26,10 +26,12 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawler.fetch.render import chromium
 from crawler.model.rows import HostRow
+from crawler.report import actions
+from crawler.report.advice import ADVICE
 from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import Code
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text, svg
-from crawler.report.report import Item, SiteReport
+from crawler.report.report import Finding, Item, SiteReport
 from tests.report.made import AWAY, HOSTILE, SITE, START, MadeState, hostile, planted
 
 ROOT = Path(__file__).parents[2]
@@ -212,6 +214,36 @@ def test_markdown_has_pages_that_link_in_code_spans(name: str, links: int) -> No
     words = as_text.linked(item, SITE, Code.BROKEN_LINK, as_markdown.code)
     name = as_markdown.code(name)
     assert words == (f"linked from 2 pages: {name}, and 1 more" if links else f"named by {name}")
+
+
+def test_markdown_has_advice_as_plain_text() -> None:
+    text = as_markdown.rendered(planted().report())
+    assert "1. Correct or remove the link to `/legal.html` from the template: mends 15 of 18 links\n" in text
+
+
+@pytest.mark.parametrize(
+    "said", ["@mention", "https://evil.example/", "`", "``@a`", "**x**", f"{SITE}/x", ".", "(“"]
+)
+def test_markdown_has_text_of_links_in_code_spans(said: str) -> None:
+    items = [
+        Item(f"{SITE}/{name}", links=30, site_wide=True, text=said, place="nav", detail=f"{SITE}/x{name}")
+        for name in ("x", "@y", "index.html", "")
+    ]
+    for what in (Code.BROKEN_LINK, Code.REDIRECT_LINKED, Code.SERVER_ERROR, Code.BROKEN_IMAGE):
+        for action in actions.actions(
+            replace(planted().report(), findings=[Finding(what, 4, items=items, links=120)])
+        ):
+            text = as_markdown._action(action.text, action.quoted, SITE)
+            own = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
+            assert text.count(as_markdown.code(f"“{said}”")) >= 1, text
+            assert not re.search(r"[@*/`“]|evil", own), text
+
+
+def test_advice_has_nothing_that_markdown_reads_as_markup() -> None:
+    for finding in Code:
+        said = f"{finding.heading}: {ADVICE[finding].split('. ')[0]}"
+        assert not re.search(r"[\\*_\[\]<>|&#~@]|://", said), said
+        assert said.count("`") % 2 == 0
 
 
 def test_markdown_fits_into_a_comment() -> None:

@@ -5,7 +5,7 @@ made printable and put in code spans, in which it is not read as markup.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from crawler.report.actions import actions
@@ -65,7 +65,7 @@ def _head(report: SiteReport) -> str:
     if firsts := actions(report)[:ACTIONS]:
         site = report.known.site
         lines += ["Do first:", ""]
-        lines += [f"1. {code(shown(one.text, site, 400))}: {action_words(one)}" for one in firsts]
+        lines += [f"1. {_action(one.text, one.quoted, site)}: {action_words(one)}" for one in firsts]
         lines += [""]
     lines += ["| severity | finding | how many | |", "|---|---|---|---|"]
     lines += [
@@ -73,6 +73,14 @@ def _head(report: SiteReport) -> str:
         for f in report.findings
     ]
     return "\n".join([*lines, ""])
+
+
+def _action(text: str, quoted: Sequence[str], site: str) -> str:
+    """What to do, with the parts that come from the site in code spans."""
+    longest, *others = [*sorted(filter(None, quoted), key=len, reverse=True), ""]
+    if not longest:
+        return text
+    return code(shown(longest, site, 400)).join(_action(own, others, site) for own in text.split(longest))
 
 
 def _details(finding: Finding, site: str) -> str:
