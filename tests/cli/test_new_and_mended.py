@@ -141,4 +141,4 @@ def test_run_without_a_start_page_is_passed_over(run: Run, start: str, ends: int
             report = json.loads(text)
             assert (report["counts"]["mended"], report["run"]["complete"]) == (0, code == 0)
         _, runs, _ = run("list", "runs", where, "--fields", "status,changed")
-        assert runs == "concluded\t-\nabandoned\t-\nconcluded\t0\n"
+        assert runs == "concluded\t0\nabandoned\t-\nconcluded\t0\n"
