@@ -204,7 +204,7 @@ async def test_samples_are_judged_by_all_they_led_to(tmp_path: Path, limit: int 
         assert [sum(path in target for target in once) for path in ("/article/", "/note/")] == [40, 40]
         begun, chosen = len(site.log), {"max_pages": 20, "max_depth": limit, "state": str(tmp_path / "s.db")}
         while (await crawl(origin, tmp_path, **chosen)).ending is not Ending.COMPLETE:
-            pass
+            assert len(site.log) - begun < 2 * len(once)
         assert asked(site, begun) == once
 
 
