@@ -96,7 +96,8 @@ def _toml(key: Setting) -> str:
         return _SAMPLES.get(key.field, '""')
     if isinstance(key.default, tuple):
         return json.dumps(list(key.default) or [_SAMPLES[key.field]])
-    return json.dumps(key.default)
+    is_time = key.option.kind.metavar == "TIME"
+    return json.dumps(key.option.kind.show(key.default) if is_time else key.default)
 
 
 # What a setting without a default may look like.

@@ -39,7 +39,7 @@ BUDGETS = {
     "model": 2095,
     "errors": 172,
     "scratch": 72,
-    "settings": 1724,
+    "settings": 1733,
     "ports": 1034,
     "rules": 5264,
     "report": 4371,

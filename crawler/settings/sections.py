@@ -21,6 +21,7 @@ from crawler.settings.recipe import NAMES as RECIPES
 from crawler.settings.sitemap_sections import SITEMAP_SECTIONS, SitemapSection
 from crawler.settings.values import (
     ABSENT,
+    AGE,
     BYTES,
     CACHE_CONTROL,
     CHOICE,
@@ -96,7 +97,7 @@ class Scope(Section):
         ABSENT(COUNT(1)),
     )
     max_age: float = option(
-        2_592_000.0, "with a limit, the longest that a page of a published site goes unvisited", DURATION
+        2_592_000.0, "with a limit, the longest that a page of a published site goes unvisited", AGE
     )
     allow_trap: tuple[str, ...] = option(
         (), "crawl URLs even if they look like this kind of crawler trap", LIST(CHOICE(*TRAPS), ",")
@@ -364,7 +365,7 @@ class Guard(Section):
     keep_failing: float = option(
         604_800.0,
         "how long a published page that fails temporarily stays listed; 0: not at all",
-        DURATION,
+        AGE,
     )
     allow_partial: bool = option(False, "publish the pages found by an unfinished crawl", SWITCH)
     force: bool = option(

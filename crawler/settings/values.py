@@ -26,7 +26,6 @@ LEAST_INTERVAL: Final = 60.0  # seconds from run to run
 _MOST: Final = 2**53  # up to here a float represents every integer
 _SIZES = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _TIMES = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_DAY = _TIMES["d"]
 _TIME: Final = "seconds, or a time such as 90s, 30m or 2h"
 _NAME: Final = "[!#$%&'*+.^_`|~0-9a-z-]+"  # a token (RFC 9110 5.6.2) in lower case
 _DIRECTIVE: Final = rf'{_NAME}(?:=(?:{_NAME}|"[ !#-\[\]-~]*"))?'
@@ -216,6 +215,14 @@ def _duration(value: object) -> float:
     return float(_quantity(value, _TIMES, _TIME))
 
 
+def _age(value: object) -> float:
+    seconds = _duration(value)
+    # A parsed value is a float.
+    if 0 < seconds < _TIMES["h"] and not isinstance(value, float) and str(value).strip()[-1].isdigit():
+        raise ValueError("must be a time with its unit, such as 7d or 12h")
+    return seconds
+
+
 def _timeout(value: object) -> float:
     if seconds := _duration(value):
         return seconds
@@ -242,7 +249,8 @@ def _show_number(value: float) -> str:
 
 
 def _show_duration(value: float) -> str:
-    return f"{value / _DAY:g}d" if value and value % _DAY == 0 else _show_number(value)
+    unit = next((unit for unit in "dhm" if value and value % _TIMES[unit] == 0), "s")
+    return f"{_show_number(value / _TIMES[unit])}{unit}"
 
 
 def _show_share(value: float) -> str:
@@ -372,6 +380,8 @@ SECONDS = Kind("SECONDS", _duration, _show_number)
 TIMEOUT = Kind("SECONDS", _timeout, _show_number)
 INTERVAL = Kind("TIME", _interval, _show_duration)
 DURATION = Kind("TIME", _duration, _show_duration)
+AGE = Kind("TIME", _age, _show_duration)
+"""A time of days: a small number without a unit is a mistake."""
 LISTEN = Kind("[HOST:]PORT", _listen)
 WEB_ADDRESS = Kind("URL", _web_address)
 CACHE_CONTROL = Kind("DIRECTIVES", _matching(_CACHE_CONTROL, "directives such as 'public, max-age=3600'"))
