@@ -22,6 +22,7 @@ CALLED_AS: Final = "_SITEMAP_CRAWLER_CALLED_AS"
 log = logging.getLogger("crawler")
 
 LABEL_WIDTH: Final = 11  # columns
+INDENT: Final = 4  # columns of what follows of a wrapped line
 LONGEST_LINE: Final = 2_100  # characters of a text in a line: a URL is never cut
 
 
@@ -34,6 +35,34 @@ def show_lines(pairs: Iterable[tuple[str, str]]) -> None:
     """Prints labels and their texts, made printable."""
     for label, text in pairs:
         click.echo(f"  {label:<{LABEL_WIDTH}}{printable(text, LONGEST_LINE)}")
+
+
+def show_text(text: str) -> None:
+    """Prints a text. On a terminal, its long lines are broken between words, and what follows is indented."""
+    if sys.stdout.isatty():
+        from shutil import get_terminal_size  # noqa: PLC0415 - as the next
+
+        text = wrapped(text, get_terminal_size().columns)
+    click.echo(text, nl=False)
+
+
+def wrapped(text: str, width: int) -> str:
+    """A text in lines of at most `width` characters, but for words that are longer."""
+    from textwrap import wrap  # noqa: PLC0415 - only for a terminal
+
+    return "".join(
+        "\n".join(
+            wrap(
+                line,
+                width,
+                subsequent_indent=" " * (len(line) - len(line.lstrip()) + INDENT),
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+        + "\n"
+        for line in text.splitlines()
+    )
 
 
 def remark(words: str) -> None:

@@ -3,6 +3,7 @@
 import click
 
 from crawler.app import report as reports
+from crawler.cli.output import show_text
 from crawler.cli.rows import show_object
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import Exit
@@ -27,6 +28,8 @@ async def show_report(settings: Settings, *, form: str, most: int | None) -> Exi
         cut = report.cut(SHOWN if most is None else most)
         if form in {"json", "jsonl"}:
             show_object(as_json.masked_json(cut), form, "findings")
+        elif form == "csv":
+            click.echo(as_csv.rendered(cut), nl=False)
         else:
-            click.echo((as_csv if form == "csv" else as_text).rendered(cut), nl=False)
+            show_text(as_text.rendered(cut))
     return Exit.FINDINGS if reports.failing(report.findings, settings.report.fail_on) else Exit.OK

@@ -42,6 +42,20 @@ def told(out: str) -> dict[str, list[str]]:
     return {f["code"]: [item["url"].removeprefix(site) for item in f["items"]] for f in said["findings"]}
 
 
+def test_on_a_terminal_long_lines_are_broken_between_words(
+    run: Run, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, piped, _ = run("report", shop)
+    assert max(map(len, piped.splitlines())) > 80, "a pipe gets each item in one line"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    _, shown, _ = run("report", shop)
+    assert shown.split() == piped.split()
+    assert shown.count("\n\n") == piped.count("\n\n")
+    assert max(map(len, shown.splitlines())) <= 80
+    assert all(line in shown for line in piped.splitlines() if len(line) <= 80)
+
+
 def without_exit(said: dict[str, Any]) -> dict[str, Any]:
     """A report in JSON without exit codes: --fail-on, which changes them, needs the report."""
     return {

@@ -168,7 +168,7 @@ def test_text_answers_common_questions() -> None:
     assert "  /shop → /store → /lanterns/\n" in text
     assert "Published: 15 URLs.\n" in text
     assert "mended   broken-link        1 URL: /lost\nmended   redirect-linked    1 URL: /about\n" in text
-    assert "- mended: `broken-link`, `1 URL: /lost`\n" in as_markdown.rendered(planted().report())
+    assert "- mended: `broken-link`, 1 URL: `/lost`\n" in as_markdown.rendered(planted().report())
     assert "  Correct or remove the link to /legal.html from the template: mends 15 of 18 links\n" in text
 
 
@@ -179,6 +179,25 @@ def not_published(reason: str) -> SiteReport:
     known = state.known()
     runs = [*known.runs[:-1], replace(known.runs[-1], refused=reason)]
     return ReportBuilder(replace(known, run=runs[-1], runs=runs)).report({})
+
+
+@pytest.mark.parametrize(
+    ("refused", "shown"),
+    [
+        ("Of 1,200 pages (40%), 3 failed; it stays.", "Of 1,200 pages (40%), 3 failed; it stays."),
+        ("or --max-shrink 100% does, and --force.", "or `--max-shrink` 100% does, and `--force`."),
+        (
+            "12 (such as https://evil.example/@you, /a_b_c): #1.",
+            "12 (such as `https://evil.example/@you`, `/a_b_c`): `#1`.",
+        ),
+        ("(WWW.evil.example) www.x <b> *x* `a` [a](b) a|b", "(`WWW.evil.example`) `www.x` `<b>` `*x*` "),
+        ("``` ( (“ ! &amp;", "```` ``` ```` ( (`“` `!` `&amp`;"),
+    ],
+)
+def test_markdown_has_the_refusal_as_plain_text(refused: str, shown: str) -> None:
+    text = as_markdown.rendered(not_published(refused))
+    assert f"\n**Not published.** {shown}" in text
+    assert "NOT PUBLISHED" not in text
 
 
 @pytest.mark.parametrize("form", [as_text, as_markdown, as_html], ids=["text", "markdown", "html"])

@@ -20,9 +20,10 @@ from crawler.report.forms.as_text import (
     linked,
     mended,
     no_findings,
-    publication,
+    refusal,
     run_status,
     shown,
+    standing,
 )
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, SiteReport, measure
@@ -31,6 +32,8 @@ ROOM: Final = 60_000  # characters
 ITEMS: Final = 20  # items of each finding
 CUT: Final = "\nThe rest did not fit: see `sitemap-crawler report`.\n"
 _TICKS: Final = re.compile(r"`+")
+_PLAIN: Final = re.compile(r"(?!\(?www\.)\(?[0-9a-z,.;:%'-]*\)?[,.;:]*", re.IGNORECASE | re.ASCII)
+"""A word that is no markup anywhere but at the beginning of a line."""
 
 
 def rendered(report: SiteReport) -> str:
@@ -48,16 +51,17 @@ def rendered(report: SiteReport) -> str:
 
 def _head(report: SiteReport) -> str:
     run = report.known.run
+    refused = refusal(report)
     lines = [
         f"# {code(printable(report.known.name) + '/')}",
         "",
         f"Run {run.number}, {minute(run.started)}, {run_status(report)}: {', '.join(balance(report))}."
         + (f" Crawled at {code(printable(report.known.site) + '/')}." if report.known.is_copy else ""),
         "",
-        publication(report) if not run.refused else f"**Not published.** {code(publication(report))}",
+        (f"**Not published.** {plain(refused)} " if refused else "") + standing(report),
         "",
         *([f"{words}.", ""] if (words := external(report)) else []),
-        *(f"- mended: {code(one.value)}, {code(words)}" for one, words in mended(report)),
+        *(f"- mended: {code(one.value)}, {words}" for one, words in mended(report, code)),
         "",
     ]
     if not report.findings:
@@ -104,6 +108,19 @@ def _words(finding: Finding, item: Item, site: str) -> Iterator[str]:
         yield code(detail(finding.code, item, site))
     if item.sources or item.links:
         yield linked(item, site, finding.code, code)
+
+
+def plain(text: str) -> str:
+    """A sentence in which flags, and words that may come from the site, are in code spans."""
+    return " ".join(map(_plain, text.split(" ")))
+
+
+def _plain(word: str) -> str:
+    if _PLAIN.fullmatch(word) and not word.startswith("--"):
+        return word
+    core = word.removeprefix("(").rstrip(",.;:)")
+    before, after = word.split(core, 1) if core else ("", "")
+    return f"{before}{code(core or word)}{after}"
 
 
 def code(text: str) -> str:

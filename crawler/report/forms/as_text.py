@@ -6,7 +6,7 @@ from typing import Final
 from crawler.parse.credentials import masked
 from crawler.report.actions import actions
 from crawler.report.actions import words as action_words
-from crawler.report.catalogue import FILES, GROUPED, Code
+from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code
 from crawler.report.external import external_json, external_words, left_words
 from crawler.report.formatting import counted, minute, said_words, shortened
 from crawler.report.printable import printable
@@ -32,7 +32,7 @@ def _lines(report: SiteReport) -> Iterator[str]:
     if known.is_copy:
         yield f"crawled at {printable(known.site)}/"
     yield " · ".join(balance(report))
-    yield publication(report)
+    yield (f"NOT PUBLISHED: {words} " if (words := refusal(report)) else "") + standing(report)
     if words := external(report):
         yield words
     yield ""
@@ -53,12 +53,12 @@ def _lines(report: SiteReport) -> Iterator[str]:
         yield UNFINISHED
 
 
-def mended(report: SiteReport) -> Iterator[tuple[Code, str]]:
-    """What was mended since the run before: `3 URLs: /a, /b, /c`."""
+def mended(report: SiteReport, quoted: Callable[[str], str] = str) -> Iterator[tuple[Code, str]]:
+    """What was mended since the run before: `3 URLs: /a, /b, /c`. `quoted` marks text of the site."""
     for code, some in sorted(report.changes.mended.items(), key=lambda one: list(Code).index(one[0])):
-        names = ", ".join(shown(change.url, report.known.site) for change in some.items[:MENDED])
+        names = ", ".join(quoted(shown(change.url, report.known.site)) for change in some.items[:MENDED])
         rest = f", and {some.count - MENDED:,} more" if some.count > MENDED else ""
-        yield code, f"{counted(some.count, 'URL')}: {names}{rest}"
+        yield code, f"{counted(some.count, NOUNS.get(code, 'URL'))}: {names}{rest}"
 
 
 UNFINISHED: Final = (
@@ -75,18 +75,20 @@ def run_status(report: SiteReport) -> str:
     return "complete" if run.complete else "so far: not complete"
 
 
-def publication(report: SiteReport) -> str:
-    """What stands published, and why that is not what this run found."""
-    known, words = report.known, ""
-    if known.run.refused:
-        words = f"NOT PUBLISHED: {printable(masked(known.run.refused), SENTENCE)} "
-    published = known.published
+def refusal(report: SiteReport) -> str:
+    """Why the guard did not publish the run; empty if it did."""
+    return printable(masked(report.known.run.refused or ""), SENTENCE)
+
+
+def standing(report: SiteReport) -> str:
+    """What stands published."""
+    published = report.known.published
     if published is None or published.publication is None:
-        return f"{words}Nothing is published."
+        return "Nothing is published."
     urls = counted(published.publication.urls, "URL")
-    if published.number == known.run.number:
-        return f"{words}Published: {urls}."
-    return f"{words}Published is the sitemap of run {published.number}, {minute(published.started)}: {urls}."
+    if published.number == report.known.run.number:
+        return f"Published: {urls}."
+    return f"Published is the sitemap of run {published.number}, {minute(published.started)}: {urls}."
 
 
 def no_findings(report: SiteReport) -> str:
