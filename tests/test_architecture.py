@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 5264,
     "report": 4390,
     "fetch": 4144,
-    "frontier": 9380,
+    "frontier": 9421,
     "sitemap": 4990,
     "engine": 3969,
     "workers": 1425,

@@ -241,7 +241,7 @@ def _fetch(url: ObjectUrl, seconds: float) -> tuple[ExitStack, Path, str]:
         with stored.translated("fetched"):
             put_at = stored.fetch_known(path)
             heard = stored.heard_of(datetime.fromtimestamp(time.time(), UTC))
-        lock_of(path).touch()
+        lock_of(path).write_text("copy")
         os.utime(lock_of(path), (heard or put_at.timestamp(),) * 2)
     except BaseException:
         files.close()

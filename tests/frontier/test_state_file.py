@@ -16,7 +16,7 @@ import pytest
 from crawler.errors import FrontierError
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.ownership import Owner, owner_of
-from crawler.frontier.sqlite.state_file import remove_state
+from crawler.frontier.sqlite.state_file import Lock, is_at_work, lock_of, remove_state
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.ports import reads
@@ -273,3 +273,49 @@ async def test_reading_state_of_killed_crawl_writes_nothing(path: Path, tmp_path
     await crawl.add([Visit(Url("http://a.example/b"))])
     await crawl.close()
     assert [Path(f"{left}{end}").read_bytes() for end in ("", "-wal")] == before
+
+
+HOLDS = """
+import sys
+from pathlib import Path
+from crawler.frontier.sqlite.state_file import Lock
+lock = Lock(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_run_is_at_work_no_more_at_once(path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"held\n"
+        beaten = lock_of(path).stat().st_mtime
+        assert is_at_work(str(path), beaten + 1)
+        assert not is_at_work(str(path), beaten + 61), "it is stopped, or its machine is"
+        holder.kill()
+        holder.wait()
+        assert is_at_work(str(path), beaten + 1) is not (sys.platform == "linux")
+
+
+@pytest.mark.slow
+def test_looking_at_a_lock_does_not_drop_it(path: Path) -> None:
+    lock = Lock(path)
+    beaten = lock_of(path).stat().st_mtime
+    assert is_at_work(str(path), beaten + 1)
+    with closing(sqlite3.connect(lock_of(path), timeout=0)) as other, pytest.raises(sqlite3.OperationalError):
+        other.execute("BEGIN EXCLUSIVE")
+    assert subprocess.run(  # a lock of this process keeps other processes out
+        [sys.executable, "-c", HOLDS, str(path)], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    ).returncode == 1  # fmt: skip
+    lock.release()
+    assert is_at_work(str(path), beaten + 1) is not (sys.platform == "linux")
+
+
+def test_the_lock_of_a_copy_tells_by_its_time(path: Path) -> None:
+    lock_of(path).write_text("copy")
+    beaten = lock_of(path).stat().st_mtime
+    assert is_at_work(str(path), beaten + 1)
+    assert not is_at_work(str(path), beaten + 61)

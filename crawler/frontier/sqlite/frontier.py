@@ -24,8 +24,8 @@ from crawler.frontier.sqlite.state_file import (
     Lock,
     close_state,
     failure,
+    is_at_work,
     open_state,
-    seconds_since_heartbeat,
 )
 from crawler.model.failpoints import failpoint
 from crawler.model.run import Run, Terms
@@ -83,10 +83,7 @@ class SqliteFrontier(DatabaseFrontier):
         """See `ports.Queue.suspect`: `engine.reading_log` notes it in a file."""
 
     def _is_at_work(self) -> bool:
-        if self._lock or self._path == MEMORY:
-            return True
-        silent = seconds_since_heartbeat(self._path, time.time())
-        return silent is not None and silent < SqliteDatabase.life
+        return bool(self._lock) or self._path == MEMORY or is_at_work(self._path, time.time())
 
     async def close(self) -> None:
         with anyio.CancelScope(shield=True):

@@ -11,7 +11,7 @@ from crawler.errors import FrontierError
 from crawler.frontier import queries
 from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.ownership import check_usable
-from crawler.frontier.sqlite.state_file import failure, open_state, seconds_since_heartbeat
+from crawler.frontier.sqlite.state_file import failure, is_at_work, open_state, seconds_since_heartbeat
 from crawler.frontier.waits import outlook, waits
 from crawler.model.run import Progress
 
@@ -27,9 +27,8 @@ def read_progress(path: str) -> Progress | None:
             newest = queries.run(db)
             if newest is None:
                 return None
-            silent = seconds_since_heartbeat(path, time.time())
-            is_alive = silent is not None and silent < SqliteDatabase.life
-            balance, seen = queries.balance(db), outlook(db, is_alive=is_alive)
+            now, balance = time.time(), queries.balance(db)
+            silent, seen = seconds_since_heartbeat(path, now), outlook(db, is_alive=is_at_work(path, now))
             return Progress(newest, balance, silent, waits=waits(db), outlook=seen)
     except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
         # The last three: values in the file that this program never writes.

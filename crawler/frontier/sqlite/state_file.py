@@ -8,10 +8,12 @@ run.
 import itertools
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
+from struct import Struct
 from typing import Final
 
 from crawler.errors import FrontierError, NoState, StateBusy
@@ -31,10 +33,21 @@ from crawler.frontier.sqlite.ownership import (
 from crawler.frontier.sqlite.read_only import connect, in_memory, open_to_read
 from crawler.model.failpoints import failpoint
 
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
 # Whether the file has the bytes that the last session left (`checksum`). No row while a session is open.
 CHECKSUM: Final = "CREATE TABLE checksum (value INTEGER);"
 HEARTBEAT: Final = 5.0  # seconds between heartbeats
 MEMORY: Final = ":memory:"
+_LOCKED: Final = (
+    0x4000_0002,
+    510,
+)  # where the shared and exclusive locks of SQLite are
+_FLOCK: Final = Struct("hhqqi4x")  # struct flock of 64-bit Linux: type, whence, start, length, process
+_held: set[tuple[int, int]] = set()  # the lock files that this process holds: devices and inodes
 _CHANGED: Final = "its bytes are not those that the last run wrote"
 
 
@@ -50,6 +63,8 @@ class Lock:
             _check_lock(path)
             self._db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             self._db.execute("BEGIN EXCLUSIVE")
+            self._file = _identity(path.stat())
+            _held.add(self._file)
             os.utime(path)
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
@@ -75,6 +90,7 @@ class Lock:
 
     def release(self) -> None:
         self._db.close()
+        _held.discard(self._file)
 
 
 def lock_of(state: Path) -> Path:
@@ -100,6 +116,35 @@ def seconds_since_heartbeat(state: str, now: float) -> float | None:
         return now - lock_of(located(state)).stat().st_mtime
     except OSError:
         return None
+
+
+def is_at_work(state: str, now: float) -> bool:
+    """Whether a run works on the state, as far as its heartbeat and its lock tell."""
+    silent = seconds_since_heartbeat(state, now)
+    return silent is not None and silent < SqliteDatabase.life and not _is_free(lock_of(located(state)))
+
+
+def _is_free(lock: Path) -> bool:
+    """Whether no process holds the lock, if the system can tell without taking it. A copy has none.
+
+    Ours is not opened: to close a file drops all locks that the process has on it.
+    """
+    if fcntl is None or sys.platform != "linux" or sys.maxsize < 2**32:
+        return False
+    try:
+        seen = lock.stat()
+        if seen.st_size or _identity(seen) in _held:
+            return False
+        with lock.open("rb") as file:
+            asked = _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, *_LOCKED, 0)
+            found = fcntl.fcntl(file, fcntl.F_GETLK, asked)
+    except OSError:
+        return False
+    return bool(_FLOCK.unpack(found)[0] == fcntl.F_UNLCK)
+
+
+def _identity(file: os.stat_result) -> tuple[int, int]:
+    return file.st_dev, file.st_ino
 
 
 def open_state(path: str, *, read_only: bool) -> sqlite3.Connection:
