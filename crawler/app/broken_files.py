@@ -19,6 +19,7 @@ from crawler.report.findings import FEWEST, SITE_WIDE
 from crawler.report.inbound_links import FIRST
 from crawler.report.report import Finding, Item, Said
 
+MOST_NOTED: Final = 10_000  # broken files of a kind
 WORST: Final = 50  # pages with most broken files
 NOT_FOUND: Final[str] = Answer.NOT_FOUND.value
 
@@ -52,7 +53,8 @@ class _Found(Struct, eq=False):
         return Finding(code, len(items), new, links, sum(self.pages), items, worst)
 
 
-def _code(kind: str, file: BrokenFile) -> Code:
+def file_code(kind: str, file: BrokenFile) -> Code:
+    """The code of the finding about a file."""
     return Code.BLOCKED_FILE if file.line else BROKEN_FILES[kind]
 
 
@@ -78,12 +80,12 @@ async def _add(
             uses[url].count += 1
             if len(uses[url].first) < FIRST:
                 uses[url].first.append(page.url)
-        for code, count in Counter(_code(kind, files[url]) for url in here).items():
+        for code, count in Counter(file_code(kind, files[url]) for url in here).items():
             found[code].add(page.id, page.url, count)
     for name, one in uses.items():
         if one.count:
             item = _item(name, files[name], one, every, is_new=files[name].since == run)
-            found[_code(kind, files[name])].items.append(item)
+            found[file_code(kind, files[name])].items.append(item)
 
 
 def _item(url: str, file: BrokenFile, uses: _Uses, every: int, *, is_new: bool) -> Item:
@@ -120,7 +122,7 @@ async def all_pages_with(rows: Reads, codes: Collection[Code]) -> bytearray:
     """Whether a page loads a file of one of these codes, by its id; shorter if the last do not."""
     found = _Found()
     for kind, files in (await rows.read(reads.BrokenFiles())).items():
-        if not (chosen := {url for url, file in files.items() if _code(kind, file) in codes}):
+        if not (chosen := {url for url, file in files.items() if file_code(kind, file) in codes}):
             continue
         async for page in readings(rows, kind):
             if any(url in chosen for _, url in page.read):

@@ -16,12 +16,13 @@ from typing import Final, NamedTuple
 
 import anyio
 
+from crawler.app.broken_files import MOST_NOTED
 from crawler.app.external import asking
 from crawler.app.features import checked
 from crawler.app.features.feature import readings
 from crawler.app.report import note_left_out
 from crawler.engine.robots import Access
-from crawler.model.external import BROKEN, Answer, BrokenFile, CheckedLink, DueLink, kind_of
+from crawler.model.external import BROKEN, OK, Answer, BrokenFile, CheckedLink, DueLink, kind_of
 from crawler.model.note import BROKEN_FILES
 from crawler.model.reasons import Why
 from crawler.model.reply import Reply, Response
@@ -34,7 +35,6 @@ from crawler.settings.sections import Settings
 
 log = logging.getLogger("crawler.files")
 
-MOST_NOTED: Final = 10_000  # broken files of a kind
 LONGEST_LINE: Final = 500  # characters of a line of robots.txt
 DISALLOWED: Final = Answer.ROBOTS.value
 LAST: Final = 1 << 64  # beyond any hash
@@ -61,7 +61,7 @@ async def check_files(
     if not (kinds := checked(settings)):
         return
     limits, hosts = settings.external, {host.origin for host in await frontier.read(reads.BusiestHosts())}
-    check = _Check(run, await frontier.read(reads.BrokenFiles()), hosts)
+    check = _Check(run, await frontier.read(reads.BrokenFiles(undecided=True)), hosts)
     choice = _Choice(run, limits.max_external)
     for kind in kinds:
         async for page in readings(frontier, kind):
@@ -120,15 +120,20 @@ class _Check:
             )
 
     def note(self, file: _File, found: BrokenFile) -> None:
-        """Note an answer. In the first run that asks for files of a kind, none of them is newly broken."""
+        """Note an answer. In the first run that asks for files of a kind, none of them is newly broken.
+
+        Of a broken one that does not tell now, that is noted, so that it is neither new nor mended.
+        """
         self.asked.add(file)
         kind, url = file
-        self._broken[kind].pop(url, None)
+        was = self._broken[kind].pop(url, None)
         if kind_of(found.code) == BROKEN or found.line:
             before = self._known.get(kind, {}).get(url)
             if before is None or bool(before.line) != bool(found.line):
                 before = BrokenFile("", since=self._run if kind in self._known else 0)
             self._broken[kind][url] = before._replace(code=found.code, status=found.status, line=found.line)
+        elif was and kind_of(found.code) != OK:
+            self._broken[kind][url] = was._replace(code=found.code, line="")
 
     def noted(self, kinds: Collection[str]) -> Mapping[str, Mapping[str, BrokenFile]]:
         """The first of the broken ones; of other kinds, what was known."""

@@ -14,13 +14,22 @@ from typing import Final, TextIO, TypeVar
 from msgspec.structs import replace
 
 from crawler.app import atomic
-from crawler.app.broken_files import broken_files
+from crawler.app.broken_files import MOST_NOTED, broken_files, file_code
 from crawler.app.features import FEATURES
 from crawler.app.publication import final_start, published_as
 from crawler.app.robots_line import compared
 from crawler.app.state import FOLDER, MEMORY, name_of, state_path
 from crawler.errors import ConfigError, NoState, OutputError
-from crawler.model.note import EXTERNAL, FOUND_BEFORE, LEFT_OUT, ROBOTS_LINE, SETTINGS, UNRELIABLE, VANISHED
+from crawler.model.note import (
+    BROKEN_FILES,
+    EXTERNAL,
+    FOUND_BEFORE,
+    LEFT_OUT,
+    ROBOTS_LINE,
+    SETTINGS,
+    UNRELIABLE,
+    VANISHED,
+)
 from crawler.model.rows import PUBLISHED, AnchorRow, PageRow
 from crawler.parse import url as urls
 from crawler.parse.credentials import masked
@@ -28,10 +37,10 @@ from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Reads, reads
 from crawler.report.builder import ITEMS, Anchors, FindingCounts, ReportBuilder
-from crawler.report.catalogue import Code, Severity
+from crawler.report.catalogue import FILES, Code, Severity
 from crawler.report.clicks import Clicks
 from crawler.report.findings import Findings, PageFinding
-from crawler.report.history import packed, sought
+from crawler.report.history import files_sought, packed, packed_files, packed_groups, sought
 from crawler.report.report import Finding, Known, SiteReport
 from crawler.report.url_kind import UrlKind
 from crawler.rules.incomplete_site import MANY_SHELLS
@@ -86,7 +95,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
 
     line, of_the_run = await frontier.recall(ROBOTS_LINE), await frontier.recall(SETTINGS)
     named = await compared(frontier, settings, line)
-    check = await frontier.recall(EXTERNAL)
+    check, noted = await frontier.recall(EXTERNAL), await frontier.recall(BROKEN_FILES)
     return Known(
         site=site,
         base=base.base,
@@ -104,6 +113,11 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         shell=await frontier.read(reads.SameShell(MANY_SHELLS)),
         vanished=await frontier.recall(VANISHED),
         before=await frontier.recall(FOUND_BEFORE),
+        files={
+            kind: noted[kind]
+            for kind in files_sought(of_the_run, checked=check is not None)
+            if kind in noted and len(noted[kind]) < MOST_NOTED
+        },
         external=await frontier.read(reads.CountAnswers()) if check else None,
         settings=of_the_run,
         state_words=state_words(settings, start),
@@ -230,7 +244,18 @@ async def found_before(frontier: Frontier) -> Mapping[str, str] | None:
     async for found in _found(frontier, findings, suspects, settings):
         if found.code in ids:
             ids[found.code].add(found.page.id)
-    return {code.value: packed(some) for code, some in ids.items()}
+    groups, files = await frontier.read(reads.GroupedPages()), await frontier.read(reads.BrokenFiles())
+    return {
+        **{code.value: packed(some) for code, some in ids.items()},
+        Code.DUPLICATE_CONTENT.value: packed_groups(groups["content"]),
+        Code.DUPLICATE_TITLE.value: packed_groups(groups["title"]),
+        **{
+            f"{kind} {code.value}": packed_files(urls)
+            for kind in files_sought(settings, checked=check is not None)
+            for code in FILES
+            if (urls := [url for url, one in files.get(kind, {}).items() if file_code(kind, one) is code])
+        },
+    }
 
 
 async def read_few(

@@ -8,7 +8,15 @@ from typing import Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import of
-from crawler.model.external import BrokenFile, CheckedLink, DueLink, ExternalCounts, ExternalRow
+from crawler.model.external import (
+    BROKEN,
+    BrokenFile,
+    CheckedLink,
+    DueLink,
+    ExternalCounts,
+    ExternalRow,
+    kind_of,
+)
 from crawler.model.note import BROKEN_FILES
 from crawler.parse.url import Url
 from crawler.rules.record import SETTLED
@@ -64,10 +72,14 @@ def external(db: Database, url: Url) -> ExternalRow | None:
     return ExternalRow._make(row) if row else None
 
 
-def broken_files(db: Database) -> Mapping[str, Mapping[str, BrokenFile]]:
+def broken_files(db: Database, undecided: bool) -> Mapping[str, Mapping[str, BrokenFile]]:
     """See `ports.reads.BrokenFiles`."""
     row = db.one_or_none(_NOTE, {"key": BROKEN_FILES.key, "run": db.run})
-    return BROKEN_FILES.read(row[0]) if row else BROKEN_FILES.absent
+    known = BROKEN_FILES.read(row[0]) if row else BROKEN_FILES.absent
+    return {
+        kind: {url: one for url, one in files.items() if undecided or one.line or kind_of(one.code) == BROKEN}
+        for kind, files in known.items()
+    }
 
 
 def count_answers(db: Database) -> ExternalCounts:

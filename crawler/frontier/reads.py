@@ -50,6 +50,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.RunBalance: queries.balance,
     reads.SiteSurvey: queries.survey,
     reads.ListedTallies: tallies.tallies,
+    reads.GroupedPages: tallies.grouped_pages,
     reads.WhatIsKnown: revisits.knowledge,
     reads.Sitemaps: seeds.sitemaps,
     reads.BusiestHosts: queries.host_rows,

@@ -3,6 +3,7 @@
 The groups are those of `report.groups.Texts`, counted by the database.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from crawler.frontier.database import Database
@@ -19,7 +20,7 @@ SELECT count(*) - count(lastmod),
 _ANY_TWICE: Final = f"SELECT 1 {_OF_LISTED} AND SAME <> '' GROUP BY SAME HAVING count(*) > 1"
 _ANY_SAME_BYTES: Final = f"{_ANY_TWICE.replace('SAME', 'digest')} AND count(content) > 0 LIMIT 1"
 _ANY_SAME_TITLE: Final = f"{_ANY_TWICE.replace('SAME', 'title')} LIMIT 1"
-_SHOWN: Final = f"SELECT host, title, {SHOWN} AS content {_OF_LISTED}"
+_SHOWN: Final = f"SELECT id, host, title, {SHOWN} AS content {_OF_LISTED}"
 # Pages with the same bytes have one text, though only some are fingerprinted.
 _READ_OF: Final = f"""
 LEFT JOIN (
@@ -28,7 +29,7 @@ LEFT JOIN (
 ) AS same ON site = host AND body = digest
 WHERE
 """
-_READ: Final = f"SELECT host, title, coalesce(read, {SHOWN}) AS content {_OF_LISTED}".replace(
+_READ: Final = f"SELECT id, host, title, coalesce(read, {SHOWN}) AS content {_OF_LISTED}".replace(
     "WHERE", _READ_OF
 )
 _REPEATED: Final = """
@@ -36,6 +37,13 @@ SELECT count(*), CAST(coalesce(sum(pages), 0) AS bigint) FROM (
     SELECT count(*) AS pages FROM (TEXTS) AS texts
     WHERE SAME <> '' GROUP BY SAME, host HAVING count(*) > 1
 ) AS repeated
+"""
+_PAGES: Final = """
+SELECT id, first FROM (
+    SELECT id, min(id) OVER same AS first, count(*) OVER same AS pages, min(content) OVER same AS content,
+        max(content) OVER same AS other, count(nullif(content, '')) OVER same AS known
+    FROM (TEXTS) AS texts WHERE SAME <> '' WINDOW same AS (PARTITION BY SAME, host)
+) AS grouped WHERE pages > 1 ORDER BY id
 """
 # Where all pages with a title have one content, that is what is counted.
 _APART: Final = "> 1 AND (min(content) <> max(content) OR count(nullif(content, '')) < count(*))"
@@ -46,6 +54,22 @@ _SAME_CONTENT, _SAME_TITLE = (
         _REPEATED.replace("SAME", "title").replace("> 1", _APART),
     )
 )
+
+_CONTENT_PAGES, _TITLE_PAGES = (
+    {any_same: pages.replace("TEXTS", texts) for any_same, texts in ((False, _SHOWN), (True, _READ))}
+    for pages in (
+        _PAGES.replace("SAME", "content"),
+        _PAGES.replace("SAME", "title").replace("> 1", "> 1 AND (content <> other OR known < pages)"),
+    )
+)
+
+
+def grouped_pages(db: Database) -> Mapping[str, Sequence[tuple[int, int]]]:
+    """See `ports.reads.GroupedPages`."""
+    run = {"run": db.run}
+    is_read = bool(db.all(_ANY_SAME_BYTES, run))
+    titled = db.all(_TITLE_PAGES[is_read], run) if db.all(_ANY_SAME_TITLE, run) else []
+    return {"content": list(db.all(_CONTENT_PAGES[is_read], run)), "title": list(titled)}
 
 
 def tallies(db: Database) -> Tallies:

@@ -149,6 +149,12 @@ class ListedTallies(Query[Counts], frozen=True):
     """Counts over the listed pages of this run, for findings that need no other row."""
 
 
+class GroupedPages(Query[Mapping[str, Sequence[tuple[int, int]]]], frozen=True):
+    """The listed pages of this run that share their `content`, or only their `title`: ids, and that of the
+    first page of the group.
+    """
+
+
 class WhatIsKnown(Query[survey.Knowledge | None], frozen=True):
     """How old the knowledge of the listed pages is, after a partial run; None: the run visits every page."""
 
@@ -411,7 +417,12 @@ class LedgerRows(RowKind[LedgerRow], frozen=True):
 
 
 class BrokenFiles(Query[Mapping[str, Mapping[str, BrokenFile]]], frozen=True):
-    """Files of pages that do not answer, by kind and URL, by the last check of this or an earlier run."""
+    """Files of pages that do not answer, by kind and URL, by the last check of this or an earlier run.
+
+    `undecided`: also those that did not tell, and were known to be broken.
+    """
+
+    undecided: bool = False
 
 
 class DueLinks(Query[Sequence[DueLink]], frozen=True):

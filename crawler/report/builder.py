@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from crawler.model.reasons import SeedKind
 from crawler.model.rows import PUBLISHED, AnchorRow, PageRow, Tallies
-from crawler.report.catalogue import GROUPED, LEADING, Code
+from crawler.report.catalogue import FILES, GROUPED, LEADING, Code
 from crawler.report.changes import Changes
 from crawler.report.clicks import Clicks
 from crawler.report.findings import Findings, PageFinding, site_findings, uniform_date
@@ -141,8 +141,9 @@ class ReportBuilder:
         """The third pass. Pages come in the order of the report."""
         self._overview.add_clicks(page, self._clicks.of(page.id))
         every = list(self.findings.found(page))
-        if self.findings.before and (before := self.findings.before.of(page.id)):
-            self._changes.add_mended(page, before & self._sought, {found.code for found in every})
+        if self.findings.before:
+            now = {found.code for found in every}
+            self._changes.add_mended(page, self.findings.before, self._sought, now)
         for found in every:
             picked = self._picked.setdefault(found.code, _Items())
             if found.first:
@@ -168,6 +169,12 @@ class ReportBuilder:
     def report(self, names: Mapping[int, str], anchors: Anchors = NO_ANCHORS) -> SiteReport:
         """The finished report. `names`: the URLs of the ids in `wanted`; `anchors`: of those in `linking`."""
         overview, known = self._overview, self._known
+        self._changes.close()
+        before = self.findings.before
+        for kind, files in known.files.items() if before else ():
+            for code in FILES:
+                had = before.files(kind, code) if before else ()
+                self._changes.add_mended_files(code, (url for url in had if url not in files))
         site_wide = {finding.code: finding for finding in self.findings.about_site(known)}
         every = (site_wide.get(code) or self._finding(code, names, anchors) for code in Code)
         return SiteReport(

@@ -16,9 +16,11 @@ from crawler.model.outcome import says
 from crawler.model.rows import PageRow
 from crawler.report.catalogue import Code
 from crawler.report.formatting import iso
-from crawler.report.url_kind import FAILING, LINKED_CODES, OFF_SITE, is_listed
+from crawler.report.history import EarlierFindings
+from crawler.report.url_kind import FAILED, FAILING, LINKED_CODES, OFF_SITE, is_listed, kind_of
 
 FIRST: Final = 100  # URLs of each kind to keep
+MOST_GROUPS: Final = 10_000  # whose URLs are kept
 
 
 class UrlChange(Struct, frozen=True):
@@ -34,9 +36,9 @@ class _Sample(Struct, eq=False):
     count: int = 0
     items: list[UrlChange] = field(default_factory=list)
 
-    def add(self, url: str, why: str = "") -> None:
+    def add(self, url: str, why: str = "", *, is_kept: bool = True) -> None:
         self.count += 1
-        if len(self.items) < FIRST:
+        if is_kept and len(self.items) < FIRST:
             self.items.append(UrlChange(url, why))
 
 
@@ -50,6 +52,8 @@ class Changes(Struct, eq=False):
     removed: _Sample = field(default_factory=_Sample)
     dated: _Sample = field(default_factory=_Sample)
     mended: defaultdict[Code, _Sample] = field(default_factory=lambda: defaultdict(_Sample))
+    _groups: defaultdict[tuple[Code, int], _Sample] = field(default_factory=lambda: defaultdict(_Sample))
+    _open: set[tuple[Code, int]] = field(default_factory=set)  # groups of which it is not known
 
     def add_page(self, page: PageRow) -> None:
         """Compare a page with the previous run."""
@@ -62,14 +66,36 @@ class Changes(Struct, eq=False):
             if is_listed(before or ""):
                 self.removed.add(page.url, "no longer found: no page links to it")
 
-    def add_mended(self, page: PageRow, before: Iterable[Code], now: Collection[Code]) -> None:
+    def add_mended(
+        self, page: PageRow, before: EarlierFindings, sought: Collection[Code], now: Collection[Code]
+    ) -> None:
         """Compare the findings of a page with those that it had: if it fails otherwise now, or nobody knows
-        whether it still does, none of them is mended.
+        whether it still does, none of them is mended, and no group in which it was.
         """
-        if self.complete and FAILING.isdisjoint(now) and not self._is_unknown(page):
-            for code in before:
-                if code not in now:
-                    self.mended[code].add(page.url, self._why(page, code))
+        had = before.of(page.id) if self.complete else ()
+        if not had:
+            return
+        is_open = not FAILING.isdisjoint(now) or self._is_unknown(page)
+        fails = is_open or (page.run == self.run and kind_of(page.outcome, page.status) in FAILED)
+        for code in had:
+            if (group := before.group(code, page.id)) is not None and fails:
+                self._open.add((code, group))
+            elif code in sought and code not in now and not is_open:
+                some = self.mended[code] if group is None else self._groups[code, group]
+                some.add(page.url, self._why(page, code), is_kept=len(self._groups) <= MOST_GROUPS)
+
+    def add_mended_files(self, code: Code, urls: Iterable[str]) -> None:
+        """Files that had the finding, and have none now."""
+        for url in urls if self.complete else ():
+            self.mended[code].add(url)
+
+    def close(self) -> None:
+        """Add the pages of groups, which are mended if none of these fails now."""
+        for (code, group), some in self._groups.items():
+            if (code, group) not in self._open:
+                of_code = self.mended[code]
+                of_code.count += some.count
+                of_code.items = sorted([*of_code.items, *some.items], key=lambda one: one.url)[:FIRST]
 
     def _is_unknown(self, page: PageRow) -> bool:
         answer = page.external if page.run == self.run else None

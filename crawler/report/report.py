@@ -3,7 +3,7 @@
 Lists are cut to their first few items, with the number of those left out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -109,6 +109,7 @@ class Known(Struct, frozen=True):
     left_out: Mapping[str, tuple[int, str]] = field(default_factory=dict)  # as in the note
     vanished: VanishedPages = NONE_VANISHED
     before: Mapping[str, str] | None = None  # the findings of the run before, as in the note
+    files: Mapping[str, Collection[str]] = field(default_factory=dict)  # by kind: broken, or who knows
     shell: PagesOfKind | None = None  # the most addresses with the same bytes, which run scripts
     external: ExternalCounts | None = None  # what is known of these links
     settings: Sequence[tuple[str, str]] = ()  # those that are not the default, masked

@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -199,3 +200,49 @@ def test_members_of_a_run_check_files(web: Web, run: Run) -> None:  # noqa: F811
         assert web.crawl(ALL, "--state", state)[0] == 0
     _, out, _ = run("list", "findings", "--state", state, "--only", "broken-script", "--format", "jsonl")
     assert json.loads(out)["url"] == web.url("home:/gone.js")
+
+
+def mended() -> dict[str, list[str]]:
+    """What the report says was mended, by code: paths."""
+    report = json.loads(Path("r.json").read_text())
+    every = {one["code"]: [urlsplit(url).path for url in one["items"]] for one in report["mended"]}
+    assert report["counts"]["mended"] == sum(map(len, every.values()))
+    return every
+
+
+def test_files_that_answer_or_are_shown_no_more_are_mended(web: Web) -> None:  # noqa: F811
+    loads(web, "/back.js", "/unused.js", "/stays.js", "/back.css", "/private/a.css", "bad:/away.js")
+    web.home.put("/robots.txt", ROBOTS)
+    for path in ("/back.js", "/unused.js", "/stays.js", "/back.css"):
+        web.home.put(path, GONE)
+    web.bad.put("/away.js", GONE)
+    files = ("--check-files=scripts,styles", "--report=r.json")
+    assert web.crawl(*files)[0] == 0
+    assert mended() == {}
+    loads(web, "/back.js", "/stays.js", "/back.css", "/private/a.css", "bad:/away.js")
+    for path in ("/back.js", "/back.css"):
+        web.home.put(path, FILE)
+    web.home.put("/robots.txt", http("User-agent: *\n", Content_Type="text/plain"))
+    web.home.put("/private/a.css", FILE)
+    web.bad.put("/away.js", http("no", "403 Forbidden"))
+    assert web.crawl("--check-files=scripts", "--report=r.json")[0] == 0
+    assert mended() == {"broken-script": ["/back.js", "/unused.js"]}, "style sheets are not asked for"
+    assert web.crawl(*files)[0] == 0
+    assert web.crawl("--report=r.json")[0] == 0
+    assert mended() == {}, "nothing is asked for"
+
+
+def test_a_file_is_not_mended_while_its_host_does_not_tell(web: Web) -> None:  # noqa: F811
+    loads(web, "bad:/away.js")
+    files = ("--check-files=scripts", "--report=r.json", "--fail-on=new:warning")
+    web.bad.put("/away.js", GONE)
+    assert web.crawl(*files)[0] == 0
+    web.bad.put("/away.js", http("no", "403 Forbidden"))
+    assert web.crawl(*files)[0] == 0
+    assert (mended(), faulty(web)) == ({}, {})
+    web.bad.put("/away.js", GONE)
+    assert web.crawl(*files)[0] == 0, "it is not new"
+    assert faulty(web).keys() == {"bad:/away.js"}
+    web.bad.put("/away.js", FILE)
+    assert web.crawl(*files)[0] == 0
+    assert mended() == {"broken-script": ["/away.js"]}

@@ -142,3 +142,38 @@ def test_run_without_a_start_page_is_passed_over(run: Run, start: str, ends: int
             assert (report["counts"]["mended"], report["run"]["complete"]) == (0, code == 0)
         _, runs, _ = run("list", "runs", where, "--fields", "status,changed")
         assert runs == "concluded\t0\nabandoned\t-\nconcluded\t0\n"
+
+
+@pytest.mark.parametrize("backend", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def test_pages_of_a_group_are_mended(run: Run, backend: str) -> None:
+    state = () if backend == "sqlite" else ("--state", new_state())
+    links = ["/a", "/b", "/c", "/same-1", "/same-2", "/stays-1", "/stays-2", "/third"]
+    before, after = site(links), site(links)
+    for number in (1, 2):
+        for made in (before, after):
+            made.page(f"/stays-{number}", title="Stays", text=f"Of {number}")
+        before.page(f"/same-{number}", title="Same", text="Same")
+        after.page(f"/same-{number}", title=f"Same {number}", text=f"Other {number}")
+    for name in ("a", "b", "c"):
+        before.page(f"/{name}", title="One", text=f"Text of {name}")
+        after.page(f"/{name}", title="Another" if name == "b" else "One", text=f"Text of {name}")
+    before.page("/third", title="Stays")
+    after.page("/third", title="Third")
+    assert nights(run, [before, after], *state) == {
+        "new": {},
+        "mended": {"duplicate-content": ["/same-1", "/same-2"], "duplicate-title": ["/b", "/third"]},
+    }
+
+
+def test_group_is_not_mended_while_a_page_of_it_fails(run: Run) -> None:
+    links = ["/a", "/b", "/x", "/y"]
+    before, after = site(links), site(links)
+    for made in (before, after):
+        for name, title in (("a", "One"), ("b", "One"), ("x", "Two"), ("y", "Two")):
+            made.page(f"/{name}", title=title, text=f"Text of {name}")
+    after.raw("/b", status=500)
+    after.page("/y", title="Other", text="Text of y")
+    assert nights(run, [before, after], "--keep-failing", "0") == {
+        "new": {"server-error": ["/b"]},
+        "mended": {"duplicate-title": ["/x", "/y"]},
+    }

@@ -17,6 +17,7 @@ from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import NEEDS_COMPLETE, Code, Severity
 from crawler.report.findings import Findings
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text
+from crawler.report.history import EarlierFindings, packed, packed_files, packed_groups
 from crawler.report.report import Finding, SiteReport
 from crawler.report.url_kind import UrlKind, kind_of
 from tests.report.made import AWAY, INPUT, NIGHT, OLD_SITEMAP, SITE, START, MadeState, planted
@@ -312,6 +313,24 @@ def test_broken_external_is_new_if_it_was_well_or_not_linked(
     finding = finding_of(state.report(), Code.BROKEN_EXTERNAL)
     assert finding
     assert finding.new == new
+
+
+def test_groups_and_files_of_the_run_before_are_packed() -> None:
+    pages = [(3, 3), (7, 7), (9, 3), (4_000_000, 7)]
+    files = ["https://a.example/ä.png", "https://a.example/b.png"]
+    before = EarlierFindings(
+        {
+            "duplicate-title": packed_groups(pages),
+            "images broken-image": packed_files(files),
+            "orphan": packed([7]),
+        }
+    )
+    assert [before.group(Code.DUPLICATE_TITLE, page) for page, _ in pages] == [3, 7, 3, 7]
+    assert before.group(Code.DUPLICATE_TITLE, 8) is None
+    assert before.group(Code.ORPHAN, 7) is None
+    assert before.of(7) == {Code.DUPLICATE_TITLE, Code.ORPHAN}
+    assert before.files("images", Code.BROKEN_IMAGE) == files
+    assert before.files("images", Code.BLOCKED_FILE) == ()
 
 
 @pytest.mark.parametrize(
