@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4144,
     "frontier": 9458,
     "sitemap": 4990,
-    "engine": 3969,
+    "engine": 3973,
     "workers": 1425,
     "app": 6362,
     "cli": 5997,

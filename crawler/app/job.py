@@ -22,7 +22,7 @@ from crawler.app.own_folder import own_folder_of
 from crawler.app.pages import OutcomeStream, Page, pages_of
 from crawler.app.parts import Given, Parts, begin_run, folder_of, open_given, open_parts
 from crawler.app.preflight import preflight
-from crawler.app.publication import doubts_of, final_start, in_published_order, result_of, with_examples
+from crawler.app.publication import doubts_of, final_site, in_published_order, result_of, with_examples
 from crawler.app.robots_line import ask_published
 from crawler.app.site_health import MOST_NAMED, MOST_VANISHED, Stop, VanishedCheck, ask_again, asking
 from crawler.app.state import AWAY, is_database, new_file, opened, remove_files
@@ -365,7 +365,7 @@ class Job(Struct, eq=False):
         return float("inf") if most is None else max(0.0, most - self.stats.elapsed)
 
     async def _published_base(self) -> PublishBase:
-        site = urls.origin(await final_start(self.frontier, self.starts[0]))
+        site = await final_site(self.frontier, self.starts[0])
         return PublishBase(self.settings.output.publish_base or site, site)
 
     async def end(self, code: Exit) -> None:

@@ -7,17 +7,17 @@ from msgspec.structs import replace
 
 from crawler.app.features import writing
 from crawler.app.settings_digests import site_of
+from crawler.engine.start_urls import end_of
 from crawler.engine.together import together
 from crawler.errors import PublishRefused
 from crawler.model.facts import Entry
 from crawler.model.note import HEALTH, IDENTITY, OUTPUT, PUBLISH_BASE
-from crawler.model.outcome import Moved
 from crawler.model.rows import UrlRecord
 from crawler.model.survey import AlikePages, Balance, Failures
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Frontier, History, Record, Runs, reads
+from crawler.ports import Frontier, History, Reads, Record, Runs, reads
 from crawler.rules.incomplete_site import MANY_SHELLS, Landing, SiteDoubts, doubts
 from crawler.rules.page_rules import PageRules
 from crawler.settings.sections import DEFAULTS, HTML, Settings
@@ -28,14 +28,10 @@ from crawler.sitemap.publish.identity import SitemapIdentity
 EXAMPLES = 3  # pages in a sentence
 
 
-async def final_start(pages: Record, start: Url, known: UrlRecord | None = None) -> Url:
-    """The final URL of a start URL, after redirects. `known`: its record."""
-    for _ in range(100):
-        record, known = known or await pages.read(reads.RecordOf(start)), None
-        if record is None or not isinstance(record.outcome, Moved):
-            break
-        start = record.outcome.to
-    return start
+async def final_site(rows: Reads, start: Url, known: UrlRecord | None = None) -> str:
+    """The origin at which a start URL is after redirects. `known`: its record."""
+    url, _ = await end_of(rows, start, known)
+    return urls.origin(url)
 
 
 async def published_as(history: History, settings: Settings, start: Url | None = None) -> PublishBase | None:
@@ -49,7 +45,7 @@ async def published_as(history: History, settings: Settings, start: Url | None =
         known = await history.read(reads.FirstStart())
     if known is None:
         return None
-    site = urls.origin(await final_start(history, known, record))
+    site = await final_site(history, known, record)
     known_base = last.base if last and last.base else noted
     return PublishBase(settings.output.publish_base or known_base or site, site)
 
@@ -151,8 +147,7 @@ async def doubts_of(pages: Record, starts: Sequence[Url]) -> SiteDoubts:
     landings, known = [], await pages.read(reads.WhatIsKnown())
     for start in starts:
         first = await pages.read(reads.RecordOf(start))
-        url = await final_start(pages, start, first)
-        record = first if url == start else await pages.read(reads.RecordOf(url))
+        url, record = await end_of(pages, start, first)
         landings.append(
             Landing(
                 url,

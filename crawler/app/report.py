@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from crawler.app import atomic
 from crawler.app.broken_files import MOST_NOTED, broken_files, file_code
 from crawler.app.features import FEATURES
-from crawler.app.publication import final_start, published_as
+from crawler.app.publication import final_site, published_as
 from crawler.app.robots_line import compared
 from crawler.app.state import FOLDER, MEMORY, name_of, state_path
 from crawler.errors import ConfigError, NoState, OutputError
@@ -31,7 +31,6 @@ from crawler.model.note import (
     VANISHED,
 )
 from crawler.model.rows import PUBLISHED, AnchorRow, PageRow
-from crawler.parse import url as urls
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
@@ -89,7 +88,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         raise NoState("The state contains no URLs yet: crawl first.")
     balance = await frontier.read(reads.RunBalance())
     newest = replace(runs[-1], outcomes=balance.outcomes)
-    site = urls.origin(await final_start(frontier, start))
+    site = await final_site(frontier, start)
     base = await published_as(frontier, settings) or PublishBase(site, site)
     from importlib.metadata import version  # noqa: PLC0415 - slow to import, and few crawls make a report
 

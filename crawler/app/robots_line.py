@@ -16,7 +16,7 @@ from crawler.model.robots import RobotsFile
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
-from crawler.ports import Fetcher, Hosts
+from crawler.ports import Fetcher, Hosts, Reads, reads
 from crawler.settings.sections import Settings
 
 SECONDS: Final = 10.0  # for the robots.txt of a published site that was not crawled
@@ -47,11 +47,11 @@ def compare(file: RobotsFile | None, settings: Settings, entry: str) -> RobotsLi
     return RobotsLine(ours in named, tuple(others))
 
 
-async def compared(hosts: Hosts, settings: Settings, line: str) -> RobotsLine:
+async def compared(rows: Reads, settings: Settings, line: str) -> RobotsLine:
     """The same for a whole line, with the robots.txt in the state. `line`: empty if nothing was published."""
     entry = line.partition(" ")[2]
     return (
-        compare(await hosts.robots(urls.origin(entry), stale=True), settings, entry)
+        compare(await rows.read(reads.RobotsOf(urls.origin(entry), stale=True)), settings, entry)
         if entry
         else RobotsLine()
     )
@@ -64,7 +64,7 @@ async def ask_published(hosts: Hosts, fetcher: Fetcher, line: str, crawled: str)
     """
     site = urls.origin(line.partition(" ")[2]) if line else crawled
     is_real = urls.host(site).rpartition(".")[2] not in RESERVED
-    if site == crawled or not is_real or await hosts.robots(site) is not None:
+    if site == crawled or not is_real or await hosts.read(reads.RobotsOf(site)) is not None:
         return
     with anyio.move_on_after(SECONDS):
         await hosts.store_robots(site, await ask_robots(site, fetcher, time.time), 0.0)

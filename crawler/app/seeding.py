@@ -258,7 +258,7 @@ class Seeds:
         passed = await self.queue.add_seeds(
             [Seed(SeedKind.SITEMAP, name) for name in (*sitemaps, *self.usual)], ROOM_BY_LEVEL[0]
         )
-        while seed := await self.queue.next_seed():
+        while seed := await self.queue.read(reads.NextSeed()):
             reading = await self._open(seed)
             if not isinstance(reading, SeedSettlement):
                 while (

@@ -32,7 +32,7 @@ from crawler.model.run import Run
 from crawler.model.survey import LinkingPages
 from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.ports import Frontier, Hosts, Reads, Record, Runs, reads
+from crawler.ports import Frontier, Reads, Record, Runs, reads
 from crawler.report.formatting import counted, iso, said_words, second
 from crawler.report.printable import printable
 from crawler.rules.page_rules import PageRules
@@ -173,9 +173,9 @@ async def _link_path(pages: Record, record: UrlRecord) -> list[Url]:
     return path[::-1]
 
 
-async def _robots_line(settings: Settings, hosts: Hosts, url: Url) -> str:
+async def _robots_line(settings: Settings, rows: Reads, url: Url) -> str:
     site = urls.origin(url)
-    file = await hosts.robots(site)
+    file = await rows.read(reads.RobotsOf(site))
     if file is None:
         return ""
     permit = origin_rules(file, product_token(settings.http.user_agent), site).permit(url)

@@ -88,12 +88,13 @@ class Leader(Struct, eq=False):
         """Releases the next held URLs, if there are any; while others wait, those of other hosts."""
         if self.site.random.have_no_end:
             await self._unlist_visits()
-        while (answer := await self.frontier.advance(self.depth)).doubtful:
-            report(answer.closed)
-            await self.frontier.answer(await self.site.values.ask(answer.doubtful))
-        report(answer.closed)
-        self.stats.found(answer.released)
-        return answer.released
+        found = await self.frontier.advance(self.depth)
+        while found.doubtful:
+            report(found.closed)
+            found = await self.frontier.advance(self.depth, await self.site.values.ask(found.doubtful))
+        report(found.closed)
+        self.stats.found(found.released)
+        return found.released
 
     async def look_around(self, requested: int) -> None:
         """Asks doubtful folders what they answer to anything, more seldom as the crawl goes on. Soon when a

@@ -24,7 +24,7 @@ from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.robots_txt import LIMIT, Decision, RobotsRules, parse
 from crawler.parse.url import Url, origin
-from crawler.ports import Fetcher, Hosts, Politeness, Request
+from crawler.ports import Fetcher, Hosts, Politeness, Request, reads
 from crawler.rules.redirects import Redirects, Stopped
 
 CUT_DELAY: Final = 30.0  # seconds used for a Crawl-delay above --max-wait: few sites ask for more than this
@@ -76,7 +76,7 @@ class Access(Struct, eq=False):
         return await self.fetcher.fetch(Request(url, shell=replace(shell, rendering=rendering)))
 
     async def _recalled(self, site: str) -> bool:
-        file = await self.hosts.robots(site)
+        file = await self.hosts.read(reads.RobotsOf(site))
         if file is not None:
             await self.permits.learn(site, file)
             await self.hosts.pace(site, self._set_pace(site))
@@ -85,7 +85,8 @@ class Access(Struct, eq=False):
     async def _ask(self, site: str) -> None:
         """Fetches robots.txt. If that fails, rules read earlier in the run stay in effect (RFC 9309 2.4)."""
         file = await self.permits.ask(site)
-        if file.failed and (before := await self.hosts.robots(site, stale=True)) and not before.failed:
+        before = await self.hosts.read(reads.RobotsOf(site, stale=True)) if file.failed else None
+        if before and not before.failed:
             log.warning(
                 "robots.txt cannot be read; using the last known rules",
                 extra={"fields": {"origin": site, "now": file.detail}},

@@ -19,7 +19,7 @@ from crawler.model.reasons import Cause, Why
 from crawler.model.rows import UrlRecord
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, netloc, origin
-from crawler.ports import Frontier, Hosts, Record, reads
+from crawler.ports import Frontier, Reads, reads
 from crawler.rules.candidates import Candidates
 from crawler.rules.scope import aliases_of
 
@@ -27,6 +27,7 @@ LOGIN: Final = (
     " A login is provided by --auth-env, --cookie-file or --client-cert; docs/use/how-to.md shows how."
 )
 MOST_HOPS: Final = 10  # of a start URL that is asked before its visit
+MOST_RECORDED_HOPS: Final = 100  # that are followed in the state
 NO_PAGE: Final = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
 
 
@@ -127,21 +128,21 @@ class StartUrls:
         new run, which is compared with what was published before this one.
         """
         try:
-            await _check(self.frontier, self.frontier, self.candidates.scope.starts)
+            await _check(self.frontier, self.candidates.scope.starts)
         except (StartUnreachable, StartForbidden):
             await self.frontier.conclude(abandoned=True)
             raise
 
 
-async def _check(pages: Record, hosts: Hosts, starts: Sequence[Url]) -> None:
+async def _check(pages: Reads, starts: Sequence[Url]) -> None:
     """Explains the failure of the first start URL if none led to a page."""
-    ends = [await _end_of(pages, url) for url in starts]
+    ends = [await end_of(pages, url) for url in starts]
     if any(_is_page(record) for _, record in ends):
         return
     url, record = ends[0]
     end = record.outcome if record else None
     if isinstance(end, Unlisted) and end.why is Why.ROBOTS_DOWN:
-        file = await hosts.robots(origin(url))
+        file = await pages.read(reads.RobotsOf(origin(url)))
         if file and file.status == "unreachable":
             raise (StartSilent if file.is_silent else StartUnreachable)(f"{url}: {file.detail}.")
     if isinstance(end, Unlisted) and end.why in {Why.ROBOTS, Why.ROBOTS_DOWN}:
@@ -172,13 +173,14 @@ def _reason(end: Outcome | None) -> str:
     return "no page was received"
 
 
-async def _end_of(pages: Record, url: Url) -> tuple[Url, UrlRecord | None]:
-    """Where the redirects of a start URL end."""
-    for _ in range(100):
-        record = await pages.read(reads.RecordOf(url))
+async def end_of(rows: Reads, url: Url, known: UrlRecord | None = None) -> tuple[Url, UrlRecord | None]:
+    """Where the redirects of a start URL end, and what is known there. `known`: the record of the URL."""
+    record = known or await rows.read(reads.RecordOf(url))
+    for _ in range(MOST_RECORDED_HOPS):
         if record is None or not isinstance(record.outcome, Moved):
-            return url, record
+            break
         url = record.outcome.to
+        record = await rows.read(reads.RecordOf(url))
     return url, record
 
 

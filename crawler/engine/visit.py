@@ -24,7 +24,7 @@ from crawler.model.visit import Lease, Link, Links
 from crawler.parse.html import MAX_LINKS
 from crawler.parse.page_links import MAX_LINK_BYTES
 from crawler.parse.url import origin
-from crawler.ports import Frontier, Record, Visitor
+from crawler.ports import Frontier, Reads, Visitor, reads
 from crawler.rules.record import keep_for
 
 # Links of one page, above which they are checked in a thread: each takes microseconds.
@@ -48,19 +48,19 @@ class StoredLinks:
     for one.
     """
 
-    record: Record
+    rows: Reads
     _next: _Group = field(init=False, default_factory=_Group)
     _reading: anyio.Lock = field(init=False, default_factory=anyio.Lock)
 
     async def __call__(self, lease: Lease) -> Sequence[Link]:
-        """The links of a page, as in `Record.links`."""
+        """The links of a page, as in `reads.LinksToFollow`."""
         group = self._next
         group.leases.append(lease)
         async with self._reading:
             if group.links is None:
                 if group is self._next:
                     self._next = _Group()
-                links = await self.record.links(group.leases)
+                links = await self.rows.read(reads.LinksToFollow(group.leases))
                 group.links = {lease.id: found for lease, found in zip(group.leases, links, strict=True)}
         return group.links[lease.id]
 

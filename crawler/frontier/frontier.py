@@ -47,9 +47,10 @@ from crawler.model.seed import NO_DATES, Seed, SeedSettlement
 from crawler.model.settlement import Settled, Settlement
 from crawler.model.survey import Doubts, WithContent
 from crawler.model.trap import ImpossibleValues, Trap
-from crawler.model.visit import Lease, Link, Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports import Batch, Hosts, Ledger, Queue, Record, Round, Runs, SiteRule, reads
+from crawler.ports.queue import NOTHING_SHOWN
 from crawler.ports.reads import Query, RowKind
 
 P = ParamSpec("P")
@@ -102,12 +103,14 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         self._settlements = Settlements(
             db, self._discovery, hosts, patterns, self._leases, keep_failing=keep_failing
         )
-        values = self._values = ValueTable(db)
-        self._rounds = Rounds(db, patterns, values, levels, budget, revisits)
+        self._rounds = Rounds(db, patterns, ValueTable(db), levels, budget, revisits)
         self._answers = answers(db) | {
             reads.MembersOfRun: members.all,
             reads.PagesOfFailingSeeds: seeds.pages_of_failing_seeds,
             reads.AllRuns: self._run_rows,
+            reads.NextSeed: seeds.next_seed,
+            reads.RobotsOf: hosts.robots,
+            reads.LinksToFollow: self._settlements.links,
         }
 
     # -- Queue: the open work --------------------------------------------------------------------------------
@@ -149,11 +152,11 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     async def arrive(self, pages: Sequence[Url]) -> int:
         return await self._call(self._as_leader(self._revisits.arrive), pages)
 
-    async def advance(self, depth: int | None = None) -> Round:
-        return await self._call(self._as_leader(self._rounds.advance), ANY_DEPTH if depth is None else depth)
-
-    async def answer(self, found: Mapping[int, ImpossibleValues]) -> None:
-        await self._call(self._as_leader(self._values.answer), found)
+    async def advance(
+        self, depth: int | None = None, shown: Mapping[int, ImpossibleValues] = NOTHING_SHOWN
+    ) -> Round:
+        deepest = ANY_DEPTH if depth is None else depth
+        return await self._call(self._as_leader(self._rounds.advance), deepest, shown)
 
     async def store_traps(self, traps: Sequence[Trap]) -> None:
         if traps:
@@ -161,9 +164,6 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
 
     async def add_seeds(self, seeds: Sequence[Seed], room: int) -> int:
         return await self._call(self._as_leader(self._seeds.add_seeds), seeds, room)
-
-    async def next_seed(self) -> Seed | None:
-        return await self._ask(self._seeds.next_seed)
 
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:
         return await self._call(self._as_leader(self._seeds.settle_seed), read, room)
@@ -175,9 +175,6 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
 
     async def pace(self, origin: str, delay: float) -> None:
         await self._call(self._hosts.pace, origin, delay)
-
-    async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
-        return await self._ask(self._hosts.robots, origin, stale=stale)
 
     async def slot(self, origin: str) -> float:
         return (await self._ask(self._hosts.slots, origin, 1))[0]
@@ -246,9 +243,6 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         return await self._look(self._runs.recall, note, of)
 
     # -- Record: what became of the pages --------------------------------------------------------------------
-
-    async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
-        return await self._ask(self._settlements.links, leases)
 
     async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
         await self._call(self._as_leader(dates.date), self._db, sources, doubts)

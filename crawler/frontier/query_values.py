@@ -68,9 +68,10 @@ class ValueTable:
         pages = self._db.all(PAGES, {"trap": trap, "run": self._db.run})
         return DoubtfulPattern(trap, [PatternPage(Url(url), content) for url, content in pages])
 
-    def answer(self, found: Mapping[int, ImpossibleValues]) -> None:
-        rows = [(trap, *shown) for trap, shown in found.items()]
-        self._db.do_rows(ANSWER, ("id", "missing", "asked", "bounded"), rows)
+    def store(self, found: Mapping[int, ImpossibleValues]) -> None:
+        if found:
+            rows = [(trap, *shown) for trap, shown in found.items()]
+            self._db.do_rows(ANSWER, ("id", "missing", "asked", "bounded"), rows)
 
     def refuses(self, trap: int) -> bool:
         """Whether the site refuses values that do not exist in a pattern, and numbers hardly larger: with an

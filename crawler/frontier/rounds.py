@@ -21,7 +21,7 @@ from crawler.frontier.patterns import BARE, READ, SHOWN, PatternTable, stored_tr
 from crawler.frontier.query_values import ValueTable
 from crawler.frontier.revisits import Revisits
 from crawler.frontier.visits import ANY_DEPTH, move, release
-from crawler.model.trap import DoubtfulPattern, Trap
+from crawler.model.trap import DoubtfulPattern, ImpossibleValues, Trap
 from crawler.ports import Round
 from crawler.rules.record import HELD, LEASED, QUEUED, SETTLED, WAITING
 from crawler.rules.traps import GROWN, OVER_BUDGET, SAMPLE, Sampling
@@ -220,8 +220,9 @@ class Rounds:
         self._db, self._patterns, self._values, self._levels = db, patterns, values, levels
         self._budget, self._revisits = budget, revisits
 
-    def advance(self, depth: int) -> Round:
+    def advance(self, depth: int, shown: Mapping[int, ImpossibleValues]) -> Round:
         """Decide on the samples that were read, and release the next URLs, down to `depth`."""
+        self._values.store(shown)
         if self._db.is_retry and (due := self._db.count(DUE, {"depth": depth})):
             return Round(due)  # the round was committed, and the answer was lost
         queued = self._db.ask(BUSY, {"depth": depth})  # no decision changes that

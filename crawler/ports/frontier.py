@@ -14,14 +14,13 @@ from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import AnchorRow
 from crawler.model.survey import Doubts, WithContent
-from crawler.model.visit import Lease, Link
 from crawler.parse.url import Url
 from crawler.ports.queue import Pacer, Queue
 from crawler.ports.reads import Reads
 from crawler.ports.runs import Runs
 
 
-class Hosts(Pacer, Protocol):
+class Hosts(Pacer, Reads, Protocol):
     """What is known about an origin: its robots.txt and its pace."""
 
     async def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
@@ -30,13 +29,6 @@ class Hosts(Pacer, Protocol):
 
     async def pace(self, origin: str, delay: float) -> None:
         """Sets the pace of an origin whose robots.txt was stored earlier, perhaps at another pace."""
-        ...
-
-    async def robots(self, origin: str, *, stale: bool = False) -> RobotsFile | None:
-        """The stored robots.txt, unless it is more than a day old.
-
-        `stale`: return an older one too, if this run fetched it or started with it.
-        """
         ...
 
 
@@ -54,14 +46,6 @@ class Record(Reads, Protocol):
 
     For the rules over all pages, for the sitemap, and for questions about a run or a URL.
     """
-
-    async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
-        """For each page, its links as last parsed with these settings, if they may lead to anything new.
-
-        Links whose numbers would be positive in `Settled` may be left out, unless the page is a redirect or
-        has another canonical, or the URL has a trap pattern.
-        """
-        ...
 
     async def date(self, sources: Sequence[Source], doubts: Doubts) -> None:
         """Gives every listed page its lastmod from the first source in `sources` that has one.

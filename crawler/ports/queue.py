@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -13,6 +14,8 @@ from crawler.model.trap import DoubtfulPattern, ImpossibleValues, Trap
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports.reads import Reads
+
+NOTHING_SHOWN: Final[Mapping[int, ImpossibleValues]] = MappingProxyType({})
 
 
 class Pacer(Protocol):
@@ -123,17 +126,16 @@ class Queue(Pacer, Reads, Protocol):
         """
         ...
 
-    async def advance(self, depth: int | None = None) -> Round:
+    async def advance(
+        self, depth: int | None = None, shown: Mapping[int, ImpossibleValues] = NOTHING_SHOWN
+    ) -> Round:
         """Releases the next visits of patterns that may be crawler traps (not deeper than `depth`).
 
+        `shown`: what the patterns that were doubtful, by id, show for impossible values; it is stored.
         Called when `lease` returns finished, until nothing is released: visits with a pattern that were found
         by links are held until then. What is released depends on the URLs found and settled so far, but not
         on their order. Called while other visits wait, it releases those of hosts that have none to lease.
         """
-        ...
-
-    async def answer(self, found: Mapping[int, ImpossibleValues]) -> None:
-        """Stores what doubtful patterns, by id, show for impossible values."""
         ...
 
     async def store_traps(self, traps: Sequence[Trap]) -> None:
@@ -145,10 +147,6 @@ class Queue(Pacer, Reads, Protocol):
 
         At most `room` in total at their depth. Returns how many were skipped because of that limit.
         """
-        ...
-
-    async def next_seed(self) -> Seed | None:
-        """The next seed to be read in this run, by kind, depth and the order in which they were added."""
         ...
 
     async def settle_seed(self, read: SeedSettlement, room: int) -> int:

@@ -12,27 +12,15 @@ from typing import Final, Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from crawler.errors import Exit
-from crawler.model import survey
+from crawler.model import rows, survey
 from crawler.model.external import BrokenFile, DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry
 from crawler.model.ledger import LedgerHead, LedgerRow
-from crawler.model.rows import (
-    AnchorRow,
-    EdgeRow,
-    FeatureRow,
-    HostRow,
-    LinksRow,
-    PageRow,
-    PublicationRow,
-    RunRow,
-    TargetRow,
-    UrlRecord,
-)
-from crawler.model.rows import Tallies as Counts
+from crawler.model.robots import RobotsFile
 from crawler.model.run import Member, Run, Wait
 from crawler.model.seed import Seed, SeedCopy
 from crawler.model.trap import Trap
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.url import Url
 
 T = TypeVar("T")
@@ -69,7 +57,7 @@ class NewestRun(Query[Run | None], frozen=True):
     """The newest run in any state; None before the first."""
 
 
-class AllRuns(Query[Sequence[RunRow]], frozen=True):
+class AllRuns(Query[Sequence[rows.RunRow]], frozen=True):
     """The stored runs, newest last."""
 
 
@@ -93,7 +81,7 @@ class Waits(Query[Sequence[Wait]], frozen=True):
     """What open work waits for, longer than a few seconds: the first to be due first."""
 
 
-class LastPublication(Query[PublicationRow | None], frozen=True):
+class LastPublication(Query[rows.PublicationRow | None], frozen=True):
     """The newest publication of any run; None before the first."""
 
 
@@ -145,7 +133,7 @@ class SiteSurvey(Query[survey.Survey], frozen=True):
     site: str
 
 
-class ListedTallies(Query[Counts], frozen=True):
+class ListedTallies(Query[rows.Tallies], frozen=True):
     """Counts over the listed pages of this run, for findings that need no other row."""
 
 
@@ -163,8 +151,18 @@ class Sitemaps(Query[survey.SitemapCounts], frozen=True):
     """The counts of the sitemaps of this run."""
 
 
-class BusiestHosts(Query[Sequence[HostRow]], frozen=True):
+class BusiestHosts(Query[Sequence[rows.HostRow]], frozen=True):
     """The origins that this run asked for pages, the busiest first, at most `MOST_HOSTS`."""
+
+
+class RobotsOf(Query[RobotsFile | None], frozen=True):
+    """The stored robots.txt of an origin, unless it is more than a day old.
+
+    `stale`: an older one too, if this run fetched it or started with it.
+    """
+
+    origin: str
+    stale: bool = False
 
 
 class TrapsOfRun(Query[Sequence[Trap]], frozen=True):
@@ -174,7 +172,7 @@ class TrapsOfRun(Query[Sequence[Trap]], frozen=True):
 # -- single URLs ---------------------------------------------------------------------------------------------
 
 
-class RecordOf(Query[UrlRecord | None], frozen=True):
+class RecordOf(Query[rows.UrlRecord | None], frozen=True):
     """All that is known about one URL."""
 
     url: Url
@@ -226,10 +224,24 @@ class PagesOfFailingSeeds(Query[Sequence[tuple[Seed, Sequence[Url]]]], frozen=Tr
     """Pages of the last publication not found in this run, from sitemaps that are failing temporarily."""
 
 
+class NextSeed(Query[Seed | None], frozen=True):
+    """The next seed to be read in this run, by kind, depth and the order in which they were added."""
+
+
 class CopyOfSeed(Query[SeedCopy | None], frozen=True):
     """What an earlier run kept of a sitemap; None: nothing."""
 
     seed: Seed
+
+
+class LinksToFollow(Query[Sequence[Sequence[Link]]], frozen=True):
+    """For each page, its links as last parsed with these settings, if they may lead to anything new.
+
+    Links whose numbers would be positive in `Settled` may be left out, unless the page is a redirect or has
+    another canonical, or the URL has a trap pattern.
+    """
+
+    leases: Sequence[Lease]
 
 
 class DateEvidence(Query[survey.DatesSeen], frozen=True):
@@ -316,35 +328,35 @@ class AllUrls(RowKind[Url], frozen=True):
     """All known URLs of the site in this run, with any outcome."""
 
 
-class Pages(RowKind[PageRow], frozen=True):
+class Pages(RowKind[rows.PageRow], frozen=True):
     """Every URL found by a run that is still stored, sorted by URL."""
 
 
-class PagesOf(Query[Mapping[int, PageRow]], frozen=True):
+class PagesOf(Query[Mapping[int, rows.PageRow]], frozen=True):
     """Rows of `Pages` by their ids; unknown ids are left out."""
 
     ids: Sequence[int]
 
 
-class TargetsOf(Query[Mapping[int, TargetRow]], frozen=True):
+class TargetsOf(Query[Mapping[int, rows.TargetRow]], frozen=True):
     """What links with these ids lead to; unknown ids are left out."""
 
     ids: Sequence[int]
 
 
-class LinksOf(Query[Mapping[int, LinksRow]], frozen=True):
+class LinksOf(Query[Mapping[int, rows.LinksRow]], frozen=True):
     """Where URLs of this run lead, by their ids; those that lead nowhere are left out."""
 
     ids: Sequence[int]
 
 
-class AnchorsOf(Query[Mapping[tuple[int, int], AnchorRow]], frozen=True):
+class AnchorsOf(Query[Mapping[tuple[int, int], rows.AnchorRow]], frozen=True):
     """What is known of the links of pages, by the ids of page and target."""
 
     ids: Sequence[int]
 
 
-class Edges(RowKind[EdgeRow], frozen=True):
+class Edges(RowKind[rows.EdgeRow], frozen=True):
     """The links, redirect and canonical of each URL of this run that has any, sorted by URL.
 
     From `first` up to, but not including, `below`.
@@ -354,7 +366,7 @@ class Edges(RowKind[EdgeRow], frozen=True):
     below: str = ABOVE_ALL
 
 
-class Suspects(RowKind[PageRow], frozen=True):
+class Suspects(RowKind[rows.PageRow], frozen=True):
     """The settled URLs of this run that may have a finding of their own, in any order.
 
     These are all that are not listed, apart from those on other sites that are not known to be broken,
@@ -366,7 +378,7 @@ class Suspects(RowKind[PageRow], frozen=True):
 # -- what optional features read of pages --------------------------------------------------------------------
 
 
-class ReadingPages(RowKind[FeatureRow], frozen=True):
+class ReadingPages(RowKind[rows.FeatureRow], frozen=True):
     """The listed pages of this run of which a feature read more than that many URLs, sorted by URL.
 
     Without what it read.
@@ -376,7 +388,7 @@ class ReadingPages(RowKind[FeatureRow], frozen=True):
     more_than: int = 0
 
 
-class FeaturesOf(Query[Mapping[Url, FeatureRow]], frozen=True):
+class FeaturesOf(Query[Mapping[Url, rows.FeatureRow]], frozen=True):
     """Those of these URLs that this run settled, with what a feature read of their pages."""
 
     name: str

@@ -158,11 +158,11 @@ async def test_member_asks_for_robots_txt_as_somebody_else(
             monkeypatch.setenv("WHO", "c=1")
             async with open_job(chosen) as two:
                 assert two.run.number == one.run.number
-                assert await two.frontier.robots(origin) is None
-                assert await one.frontier.robots(origin) is None, "whoever is first asks"
+                assert await two.frontier.read(reads.RobotsOf(origin)) is None
+                assert await one.frontier.read(reads.RobotsOf(origin)) is None, "whoever is first asks"
                 permit = await two._access().permit(Url(f"{origin}/b"))
                 assert not permit.allowed
-                assert await one.frontier.robots(origin) is None
+                assert await one.frontier.read(reads.RobotsOf(origin)) is None
                 assert (await one._access().permit(Url(f"{origin}/b"))).allowed
     assert site.requests("/robots.txt") == 3
 

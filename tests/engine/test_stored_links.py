@@ -8,21 +8,22 @@ import pytest
 from crawler.engine.visit import StoredLinks
 from crawler.model.visit import Lease, Link, Visit
 from crawler.parse.url import Url
+from crawler.ports import reads
 
 pytestmark = pytest.mark.anyio
 
 
-class Record:
-    """A `Record` whose answers the test releases."""
+class Rows:
+    """A `Reads` whose answers the test releases."""
 
     def __init__(self) -> None:
         self.calls: list[list[int]] = []
         self.goes_on = anyio.Event()
 
-    async def links(self, leases: Sequence[Lease]) -> Sequence[Sequence[Link]]:
-        self.calls.append([lease.id for lease in leases])
+    async def read(self, query: reads.LinksToFollow) -> Sequence[Sequence[Link]]:
+        self.calls.append([lease.id for lease in query.leases])
         await self.goes_on.wait()
-        return [[Link(lease.visit.url)] for lease in leases]
+        return [[Link(lease.visit.url)] for lease in query.leases]
 
 
 def lease(number: int) -> Lease:
@@ -30,8 +31,8 @@ def lease(number: int) -> Lease:
 
 
 async def test_pages_that_wait_are_read_in_one_call() -> None:
-    record, found = Record(), dict[int, Sequence[Link]]()
-    stored = StoredLinks(record)  # type: ignore[arg-type]
+    rows, found = Rows(), dict[int, Sequence[Link]]()
+    stored = StoredLinks(rows)  # type: ignore[arg-type]
 
     async def read(number: int) -> None:
         found[number] = await stored(lease(number))
@@ -42,15 +43,15 @@ async def test_pages_that_wait_are_read_in_one_call() -> None:
         for number in range(1, 5):
             tasks.start_soon(read, number)
         await anyio.wait_all_tasks_blocked()
-        record.goes_on.set()
-    assert [len(call) for call in record.calls] == [1, 4]
+        rows.goes_on.set()
+    assert [len(call) for call in rows.calls] == [1, 4]
     assert found == {number: [Link(Url(f"http://x/{number}"))] for number in range(5)}
 
 
 async def test_cancelled_reader_leaves_its_group_to_the_next() -> None:
-    record = Record()
-    stored = StoredLinks(record)  # type: ignore[arg-type]
+    rows = Rows()
+    stored = StoredLinks(rows)  # type: ignore[arg-type]
     with anyio.move_on_after(0):
         await stored(lease(1))
-    record.goes_on.set()
+    rows.goes_on.set()
     assert await stored(lease(2)) == [Link(Url("http://x/2"))]

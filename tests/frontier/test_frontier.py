@@ -84,7 +84,7 @@ class Bench:
 
     async def links(self, lease: Lease) -> set[Link]:
         """The stored links of one page."""
-        [links] = await self.frontier.links([lease])
+        [links] = await self.frontier.read(reads.LinksToFollow([lease]))
         return set(links)
 
     async def leases(self, limit: int = 100, depth: int | None = None) -> list[Lease]:
@@ -196,10 +196,10 @@ async def test_robots_txt_is_kept_for_a_day(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     file = RobotsFile("rules", b"User-agent: *\n\xff", "why", bench.clock())
     await bench.frontier.store_robots(SITE, file, 0.0)
-    assert await bench.frontier.robots(SITE) == file
-    assert await bench.frontier.robots("http://other.example") is None
+    assert await bench.frontier.read(reads.RobotsOf(SITE)) == file
+    assert await bench.frontier.read(reads.RobotsOf("http://other.example")) is None
     bench.clock.now += DAY
-    assert await bench.frontier.robots(SITE) is None
+    assert await bench.frontier.read(reads.RobotsOf(SITE)) is None
     await bench.frontier.add([page("/a"), page("/b")])
     assert [lease.robots_first for lease in await bench.leases()] == [True]
 
@@ -210,13 +210,15 @@ async def test_stale_robots_txt_read_by_this_run_is_available(bench: Bench) -> N
     file = RobotsFile("rules", b"User-agent: *", "", bench.clock())
     await bench.frontier.store_robots(SITE, file, 0.0)
     bench.clock.now += DAY
-    assert await bench.frontier.robots(SITE) is None
-    assert await bench.frontier.robots(SITE, stale=True) == file
+    assert await bench.frontier.read(reads.RobotsOf(SITE)) is None
+    assert await bench.frontier.read(reads.RobotsOf(SITE, stale=True)) == file
     await bench.frontier.finish()
     await bench.frontier.conclude()
     bench.clock.now += 10
     await bench.frontier.begin("settings")
-    assert await bench.frontier.robots(SITE, stale=True) is None, "it had expired before this run began"
+    assert await bench.frontier.read(reads.RobotsOf(SITE, stale=True)) is None, (
+        "it had expired before this run began"
+    )
 
 
 async def test_robots_txt_that_expires_during_run_is_stale(bench: Bench) -> None:
@@ -228,8 +230,8 @@ async def test_robots_txt_that_expires_during_run_is_stale(bench: Bench) -> None
     bench.clock.now += DAY - 10
     await bench.frontier.begin("settings")
     bench.clock.now += 20
-    assert await bench.frontier.robots(SITE) is None
-    assert await bench.frontier.robots(SITE, stale=True) == file
+    assert await bench.frontier.read(reads.RobotsOf(SITE)) is None
+    assert await bench.frontier.read(reads.RobotsOf(SITE, stale=True)) == file
 
 
 @pytest.mark.parametrize(("delay", "due"), [(0.0, 0.0), (2.0, 2.0), (30.0, 30.0)])
@@ -251,7 +253,7 @@ async def test_failed_robots_txt_is_requested_again_on_resume(bench: Bench, stat
     await bench.settle(one, Unlisted(Why.ROBOTS_DOWN))
     await bench.settle(two, Listed())
     await bench.frontier.begin("settings")
-    assert await bench.frontier.robots(SITE) is None
+    assert await bench.frontier.read(reads.RobotsOf(SITE)) is None
     [again] = await bench.leases()
     assert again.robots_first
     assert again.visit == one.visit
@@ -789,7 +791,7 @@ async def test_links_of_several_pages_are_read_in_one_call(bench: Bench) -> None
     await bench.frontier.begin("settings")
     await bench.frontier.add([Visit(lease.visit.url) for lease in leases])
     second, first = reversed(await bench.leases())
-    stored = await bench.frontier.links([second, first])
+    stored = await bench.frontier.read(reads.LinksToFollow([second, first]))
     assert [[link.url.removeprefix(SITE) for link in links] for links in stored] == [
         ["/1", "/both"],
         ["/0", "/both"],
@@ -1070,23 +1072,23 @@ def sitemap(name: str, depth: int = 0) -> Seed:
 async def test_seeds_are_read_in_order_and_once_per_run(bench: Bench) -> None:
     await bench.frontier.begin("settings")
     await bench.frontier.add([Visit(ROOT)], Seed(SeedKind.START))
-    assert await bench.frontier.next_seed() is None, "start URLs are not read"
+    assert await bench.frontier.read(reads.NextSeed()) is None, "start URLs are not read"
     assert await bench.frontier.add_seeds([sitemap("b"), sitemap("a"), sitemap("b")], 10) == 0
     await bench.frontier.add_seeds([Seed(SeedKind.INPUT, "list.txt")], 10)
     order = []
-    while seed := await bench.frontier.next_seed():
+    while seed := await bench.frontier.read(reads.NextSeed()):
         order.append(seed)
         below = (sitemap("c", 1), sitemap("a", 1)) if seed == sitemap("b") else ()
         await bench.frontier.settle_seed(SeedSettlement(seed, SeedOutcome.READ, below=below), 10)
     assert order == [Seed(SeedKind.INPUT, "list.txt"), sitemap("b"), sitemap("a"), sitemap("c", 1)]
     await bench.frontier.add_seeds([sitemap("a"), sitemap("b")], 10)
-    assert await bench.frontier.next_seed() is None
+    assert await bench.frontier.read(reads.NextSeed()) is None
     assert (await bench.frontier.read(reads.Sitemaps())).outcomes == {"read": 3}
     await bench.frontier.finish()
     await bench.frontier.conclude()
     await bench.frontier.begin("settings")
     await bench.frontier.add_seeds([sitemap("a")], 10)
-    assert await bench.frontier.next_seed() == sitemap("a")
+    assert await bench.frontier.read(reads.NextSeed()) == sitemap("a")
 
 
 async def test_copy_of_a_sitemap_is_kept_until_another_one_is(bench: Bench) -> None:
@@ -1210,7 +1212,7 @@ async def test_sitemaps_skipped_for_robots_txt_are_read_on_resume(
     await bench.frontier.settle_seed(SeedSettlement(sitemap("a"), SeedOutcome.ROBOTS_DOWN), 0)
     await bench.frontier.settle_seed(SeedSettlement(sitemap("b"), SeedOutcome.FAILED), 0)
     assert (await bench.frontier.begin("settings")).resumed
-    assert await bench.frontier.next_seed() == sitemap("a")
+    assert await bench.frontier.read(reads.NextSeed()) == sitemap("a")
 
 
 # -- the rounds of patterns that may be crawler traps ----------------------------------------------------
@@ -1223,11 +1225,12 @@ def shop(number: int, *, named: bool = False, depth: int = 1) -> Visit:
 
 async def advance(bench: Bench, shown: str | None = None, *, is_bounded: bool | None = False) -> Round:
     """The next round. `shown`: for impossible values, by every pattern that is doubtful."""
-    while (answer := await bench.frontier.advance()).doubtful:
+    answer = await bench.frontier.advance()
+    while answer.doubtful:
         assert not answer.released
         assert SAMPLE <= len(answer.doubtful[0].pages) <= 2 * SAMPLE
         told = {pattern.id: ImpossibleValues(shown, 2, is_bounded) for pattern in answer.doubtful}
-        await bench.frontier.answer(told)
+        answer = await bench.frontier.advance(shown=told)
     return answer
 
 

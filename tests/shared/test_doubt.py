@@ -50,7 +50,7 @@ async def test_a_whole_run_in_doubt_is_the_run_without(proxied: tuple[Open, Prox
     starts = Seed(SeedKind.START)
     await member.add([Visit(ROOT)], starts)
     assert await member.add_seeds([Seed(SeedKind.SITEMAP, "x"), Seed(SeedKind.SITEMAP, "y")], 1) == 1
-    seed = await member.next_seed()
+    seed = await member.read(reads.NextSeed())
     assert seed
     await member.settle_seed(SeedSettlement(seed, SeedOutcome.READ, entries=1), 1)
     await member.amend(MOVED, lambda moves: moves or [(ROOT, ROOT)])
