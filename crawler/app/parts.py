@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from crawler.app.compose import Surroundings, access_of, open_visitor, traffic_of
 from crawler.app.own_folder import own_folder_of
@@ -150,7 +151,7 @@ async def begin_run(frontier: Frontier, given: Given) -> Run:
         await together(
             frontier.remember(PUBLISH_BASE, base.base if base else ""),
             frontier.remember(SETTINGS, changed(settings)),
-            frontier.remember(IDENTITY, identity(settings, given.starts).facts()),
+            frontier.remember(IDENTITY, asdict(identity(settings, given.starts))),
             frontier.remember(OUTPUT, folder_of(settings.output.output)),
             *(() if run.resumed else (frontier.remember(FOUND_BEFORE, before),)),
         )

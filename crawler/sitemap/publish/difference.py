@@ -7,7 +7,6 @@ removes nothing.
 """
 
 import gzip
-import json
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import IO, Final, NamedTuple
 
 from crawler.model.protocol import MAX_BYTES
 from crawler.parse.late import late
+from crawler.sitemap.sniff import is_json, read_json
 
 EXAMPLES: Final = 3  # removed URLs that are named
 LONGEST_SHOWN: Final = 150  # characters of each
@@ -97,15 +97,12 @@ def _in_xml(file: IO[bytes] | gzip.GzipFile) -> Entries:
 
 def _in_lines(file: IO[bytes] | gzip.GzipFile) -> Entries:
     found: Entries = {}
-    for line in file.read(MAX_BYTES).splitlines():
-        if line.startswith(b"{"):
-            try:
-                known = json.loads(line)
-                found[str(known["loc"]).encode()] = str(known.get("lastmod") or "").encode()
-            except (ValueError, TypeError, KeyError):
-                continue
-        elif line.strip():
+    for line in filter(bytes.strip, file.read(MAX_BYTES).splitlines()):
+        if not is_json(line):
             found[line.strip()] = b""
+        elif known := read_json(line):
+            loc, lastmod = known
+            found[loc.encode()] = (lastmod or "").encode()
     return found
 
 

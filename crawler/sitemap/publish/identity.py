@@ -6,9 +6,10 @@ change as well; a refusal for another reason names those that did. Pure.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Self
+from contextlib import suppress
+from typing import Annotated, Final, Self
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, ValidationError, convert, field
 
 MOST_NAMED: Final = 3  # sites in a sentence
 
@@ -16,7 +17,8 @@ MOST_NAMED: Final = 3  # sites in a sentence
 class SitemapIdentity(Struct, frozen=True):
     """What a sitemap is of. A site is a host without `www.`, with its port and the path of --publish-base."""
 
-    sites: Sequence[str] = ()  # of the start URLs, as published, and of the targets of their redirects
+    # Of the start URLs, as published, and of the targets of their redirects.
+    sites: Annotated[Sequence[str], Meta(min_length=1)]
     scope: str = "host"  # the value of --scope
     folders: Sequence[str] = ()  # the folders of --scope path: site and path
     settings: Mapping[str, str] = field(default_factory=dict)  # digests of those that choose pages, by flag
@@ -46,32 +48,12 @@ class SitemapIdentity(Struct, frozen=True):
         names = [*self.settings, *(name for name in now.settings if name not in self.settings)]
         return [name for name in names if self.settings.get(name) != now.settings.get(name)]
 
-    def facts(self) -> dict[str, Any]:
-        """The form in a manifest."""
-        return {
-            "sites": list(self.sites),
-            "scope": self.scope,
-            "folders": list(self.folders),
-            "settings": dict(self.settings),
-        }
-
     @classmethod
     def read(cls, known: object) -> Self | None:
         """The identity in a manifest; None if there is none, or it is damaged."""
-        facts = known if isinstance(known, dict) else {}
-        sites, folders, settings = (
-            _texts(facts.get("sites")),
-            _texts(facts.get("folders")),
-            facts.get("settings"),
-        )
-        if not sites or folders is None or not isinstance(settings, dict):
-            return None
-        return cls(sites, str(facts.get("scope")), folders, {str(k): str(v) for k, v in settings.items()})
-
-
-def _texts(known: object) -> list[str] | None:
-    is_list = isinstance(known, list) and all(isinstance(text, str) for text in known)
-    return list(known) if is_list and isinstance(known, list) else None
+        with suppress(ValidationError):
+            return convert(known, cls)
+        return None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from crawler.parse.late import late
 from crawler.parse.url import Url
@@ -112,7 +113,7 @@ class PublicationRecord(Struct, frozen=True):
         urls, outcomes = sum(part.urls for part in self.parts), dict(sorted(self.outcomes.items()))
         facts = {"run": self.run_id, "complete": self.complete, "urls": urls, "outcomes": outcomes}
         facts["publications"] = [*self.before, urls]
-        facts |= {"site": self.identity.facts()} if self.identity else {}
+        facts |= {"site": asdict(self.identity)} if self.identity else {}
         facts |= {SECTIONS: self.sections} if self.sections else {}
         facts |= {"files": [_facts_of(part, etags.get(part.name)) for part in self.parts]}
         facts |= ({"leaving": leaving} if leaving else {}) | more

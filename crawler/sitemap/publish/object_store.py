@@ -164,7 +164,10 @@ class Store:
     """
 
     def __init__(self, url: ObjectUrl, client: "ObjectStore", seconds: float) -> None:
+        import obstore  # noqa: PLC0415 - as above
+
         self.url, self._client, self._time = url, client, _TimeLimit(seconds)
+        self._library = obstore
 
     def for_seconds(self, seconds: float) -> "Store":
         """The same store, with so much time for all requests from now on."""
@@ -172,11 +175,10 @@ class Store:
 
     def get(self, name: str, largest: int = LARGEST_OBJECT) -> Object | None:
         """An object; None if there is none. `largest`: bytes."""
-        import obstore  # noqa: PLC0415 - as above
 
         async def read() -> Object | None:
             try:
-                found = await obstore.get_async(self._client, name)
+                found = await self._library.get_async(self._client, name)
             except FileNotFoundError as error:
                 check_bucket(error)
                 return None
@@ -192,11 +194,10 @@ class Store:
 
         `largest`: bytes, behind which nothing is read.
         """
-        import obstore  # noqa: PLC0415 - as above
 
         async def copy() -> bool:
             try:
-                found = await obstore.get_async(self._client, name)
+                found = await self._library.get_async(self._client, name)
             except (FileNotFoundError, ValueError) as error:
                 check_bucket(error)
                 return False
@@ -213,11 +214,10 @@ class Store:
 
     def etag(self, name: str) -> str | None:
         """The ETag of an object; None if there is none."""
-        import obstore  # noqa: PLC0415 - as above
 
         async def ask() -> str | None:
             try:
-                return (await obstore.head_async(self._client, name))["e_tag"]
+                return (await self._library.head_async(self._client, name))["e_tag"]
             except FileNotFoundError:
                 return None
 
@@ -225,14 +225,12 @@ class Store:
 
     def put(self, name: str, path: Path, cache_control: str | None = None) -> str | None:
         """Puts a file, atomically; its ETag."""
-        import obstore  # noqa: PLC0415 - as above
-
         attributes = {"Content-Type": media_type(path)} | (
             {"Cache-Control": cache_control} if cache_control else {}
         )
 
         async def send() -> str | None:
-            return (await obstore.put_async(self._client, name, path, attributes=attributes))["e_tag"]
+            return (await self._library.put_async(self._client, name, path, attributes=attributes))["e_tag"]
 
         return self._result(send)
 
@@ -261,16 +259,13 @@ class Store:
         return False
 
     def delete(self, name: str) -> None:
-        import obstore  # noqa: PLC0415 - as above
-
         async def remove() -> None:
             with suppress(FileNotFoundError):
-                await obstore.delete_async(self._client, name)
+                await self._library.delete_async(self._client, name)
 
         self._result(remove)
 
     def _put(self, name: str, body: bytes, expected: ObjectVersion | None) -> ObjectVersion:
-        import obstore  # noqa: PLC0415 - as above
         from obstore.exceptions import AlreadyExistsError, PreconditionError  # noqa: PLC0415 - as above
 
         mode: UpdateVersion | Any = "create" if expected is None else expected
@@ -278,7 +273,9 @@ class Store:
 
         async def send() -> ObjectVersion:
             try:
-                done = await obstore.put_async(self._client, name, body, mode=mode, attributes=attributes)
+                done = await self._library.put_async(
+                    self._client, name, body, mode=mode, attributes=attributes
+                )
             except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:
                 check_bucket(error)
                 raise Changed from None

@@ -203,5 +203,5 @@ def check_link(attributes: Mapping[str, str]) -> Iterator[Fault]:
     if code and languages.canonical(code) is None:
         yield FaultCode.HREFLANG_CODE, (repr(code), languages.hint(code))
     href = attributes.get("href")
-    if href and not (join(None, href) or "").startswith(("http://", "https://")):
+    if href and not is_web_address(href):
         yield FaultCode.EXTENSION_VALUE, ("xhtml:link", repr(href))
