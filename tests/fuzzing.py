@@ -25,7 +25,7 @@ from crawler.parse.refresh import parse_refresh
 from crawler.parse.robots_txt import parse
 from crawler.parse.url import Url
 from crawler.report.printable import printable
-from crawler.rules import traps
+from crawler.rules import throttle, traps
 from crawler.rules.indexing import Audience, indexing
 from crawler.rules.judge import Judge, JudgeRules
 from crawler.sitemap import read
@@ -54,6 +54,7 @@ def url(data: bytes) -> None:
         assert "#" not in found
         traps.obvious(found, 1)
         traps.pattern_of(found)
+        traps.Traps().bars(found, 1)
 
 
 def headers(data: bytes) -> None:
@@ -66,19 +67,26 @@ def headers(data: bytes) -> None:
     at = dates.http_date(value, NOW)
     assert at is None or at.tzinfo is UTC
     dates.read_w3c(value)
+    throttle.retry_after(Headers([("retry-after", value)]), NOW)
     assert printable(value, 100).isprintable()
+
+
+def pieces(data: bytes) -> list[bytes]:
+    """What follows the first byte, in pieces of the size that it says."""
+    size = data[0] % 60 + 1 if data else 1
+    return [data[at : at + size] for at in range(1, len(data), size)]
 
 
 def sitemap(data: bytes) -> None:
     """Any file is partly read: broken in the middle."""
-    found = sum(1 for _ in read.read([data[at : at + 100] for at in range(0, len(data), 100)], 1_000_000))
+    found = sum(1 for _ in read.read(pieces(data), 1_000_000))
     assert found <= len(data)
 
 
 def check(data: bytes) -> None:
     """The validator has an opinion of any file."""
     checking = Check("sitemap.xml", home="https://a.example/sitemap.xml", now=NOW)
-    for finding in checking.run(data[at : at + 100] for at in range(0, len(data), 100)):
+    for finding in checking.run(pieces(data)):
         assert finding.line >= 0
 
 
@@ -87,7 +95,7 @@ def refresh(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     found = parse_refresh(text)
     assert found is None or found[0] >= 0
-    list(srcset.candidates(text))
+    assert all(one.url and one.url == one.url.strip(",") for one in srcset.candidates(text))
 
 
 def page(data: bytes) -> None:
@@ -119,8 +127,7 @@ class _Said(Wire):
     """A connection that says what it was given, in pieces."""
 
     def __init__(self, data: bytes) -> None:
-        size = data[0] % 60 + 1 if data else 1
-        self.pieces = [data[at : at + size] for at in range(1, len(data), size)]
+        self.pieces = pieces(data)
 
     async def read(self) -> bytes:
         return self.pieces.pop(0) if self.pieces else b""
@@ -163,8 +170,8 @@ SEEDS: Final[dict[str, list[bytes]]] = {
     "url": [b"/a/.;sid=1/..;jsessionid=2", b"//;sid=1;sid=1/", b"//user:pw@EXAMPLE.com:443/a/../b;jsessionid=1?utm_source=x&y=%zz#f", "http://\u00fc.example/\\x".encode()],
     "headers": [b'text/html; charset="utf-8"', b'<a>; rel="next prev"; title*=UTF-8\'\'x', b"sitemap-crawler: noindex, unavailable_after: x",
                 b"Sunday, 06-Nov-94 08:49:37 GMT", b"2026-11-21T08:49:37.5+01:00"],
-    "sitemap": [b"<?xml version='1.0'?><urlset xmlns='x'><url><loc>http://a/</loc><lastmod>2020</lastmod></url></urlset>", b"http://a.example/\r\n"],
-    "check": [b"<?xml version='1.0'?><sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><sitemap><loc>http://a/</loc></sitemap></sitemapindex>"],
+    "sitemap": [b"c<?xml version='1.0'?><urlset xmlns='x'><url><loc>http://a/</loc><lastmod>2020</lastmod></url></urlset>", b"\x05http://a.example/\r\n", b"c\x1f\x8b<"],
+    "check": [b"c\x1f\x8b<", b"c<?xml version='1.0'?><sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><sitemap><loc>http://a/</loc></sitemap></sitemapindex>"],
     "refresh": [b"5;url='x'", b"a 1x, b 2x"],
     "page": [b"<!doctype html><meta charset=utf-8><base href=/b><a href='x y#z' rel=nofollow>t</a><link rel=canonical href=/c><time itemprop=dateModified datetime=2020>"],
     "coding": [b"\x00\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00", b"\x03\x28\xb5\x2f\xfd\x20\x01\x09\x00\x00x"],

@@ -20,7 +20,6 @@ from crawler.cli.demo.site import Site
 from crawler.engine.crawl import Crawl, Ending
 from crawler.errors import PublishRefused, StartForbidden, StartUnreachable
 from crawler.fetch.politeness import Pacing
-from crawler.model.settlement import Settlement
 from crawler.parse import url as urls
 from crawler.ports import reads
 from crawler.settings.sections import Settings
@@ -56,16 +55,6 @@ class Result:
     listed: list[str] = field(default_factory=list)
     dates: dict[str, str | None] = field(default_factory=dict)
     discovered: int = 0
-
-
-class Seen:
-    """A sink that collects settlements."""
-
-    def __init__(self) -> None:
-        self.settled_: list[Settlement] = []
-
-    async def settled(self, group: list[Settlement]) -> None:
-        self.settled_ += group
 
 
 async def crawl(chosen: Settings) -> Result:

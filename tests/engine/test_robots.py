@@ -227,20 +227,6 @@ def test_crawl_delay_applies_to_user_agents_above_it(text: str, delay: float | N
 
 PIECES = st.sampled_from(["/", "a", "b", "*", "$", "%61", "%2F", "%2f", "%", "ä", "?", " ", ".", "#"])
 PATHS = st.lists(PIECES, max_size=8).map("".join)
-LINES = st.builds(
-    ": ".join,
-    st.tuples(st.sampled_from(["Allow", "Disallow", "User-agent", "Crawl-delay", "Sitemap"]), PATHS),
-)
-
-
-@given(st.binary(max_size=400), st.text(max_size=40), st.text(max_size=40))
-def test_parser_accepts_any_bytes(text: bytes, agent: str, path: str) -> None:
-    parse(text, agent).permit(path)
-
-
-@given(st.lists(LINES), st.text(st.characters(), max_size=20) | PATHS)
-def test_parser_accepts_any_lines(lines: list[str], path: str) -> None:
-    parse("\n".join(["User-agent: *", *lines]).encode(), US).permit(path + "\ud800")
 
 
 @given(st.lists(st.tuples(st.sampled_from(["Allow", "Disallow"]), PATHS), max_size=6), PATHS, PATHS)

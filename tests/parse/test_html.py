@@ -1,8 +1,6 @@
 """Which elements of a page are links, and its other metadata."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from crawler.parse import html, page_links, refresh, risk
 from crawler.parse.extract import Extract
@@ -246,21 +244,6 @@ def test_a_page_with_too_many_tags_is_truncated() -> None:
     found = html.extract(html.PageSource(body, URL, charset="utf-8"))
     assert (found.followed, found.truncated) == (("1",), True)
     assert not html.extract(html.PageSource(body[10:-10], URL, charset="utf-8")).truncated
-
-
-HTML = st.text(st.sampled_from("<>/=\"' !-&;#xabpr\x00é"), max_size=80).map(
-    lambda text: f"<base href='{text}'><a href='{text}'><meta {text}><{text}>"
-)
-
-
-@given(
-    st.binary(max_size=300) | HTML.map(str.encode), st.sampled_from([None, "utf-8", "utf-16le", "gbk", "x"])
-)
-def test_any_bytes_are_accepted(body: bytes, charset: str | None) -> None:
-    urls, avoided, *_ = page_links.resolve(
-        html.extract(html.PageSource(body, URL, charset=charset)), Normaliser()
-    )
-    assert all(url.startswith(("http://", "https://")) for url in (*urls, *avoided))
 
 
 @pytest.mark.parametrize("most", [1, 2])

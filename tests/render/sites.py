@@ -8,7 +8,6 @@ from pathlib import Path
 from crawler.cli.demo.site import CannedResponse, Site
 
 BUILT = Path(__file__).parent / "apps" / "built"
-APPS = ("react", "vue", "svelte")
 SECTIONS = ("tea", "coffee", "cocoa", "juice")
 ITEMS = 15  # in each section
 TYPES = {"html": "text/html; charset=utf-8", "js": "text/javascript", "css": "text/css"}

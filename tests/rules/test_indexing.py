@@ -3,8 +3,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from crawler.parse.robots_meta import addressed, unavailable_after
 from crawler.rules.indexing import Audience, indexing
@@ -84,10 +82,3 @@ def test_the_date_has_many_forms(text: str, at: str | None) -> None:
     assert (found.isoformat() if found else None) == at
     fields = [f"googlebot: {text}"]
     assert [unavailable_after(rules) for name, rules in addressed(fields) if name == "googlebot"] == [found]
-
-
-@given(st.text(st.sampled_from("unavailable_after: 0123456789-,TZ+GMTJun")) | st.text())
-def test_any_text_is_read(text: str) -> None:
-    unavailable_after(text)
-    unavailable_after(f"unavailable_after: {text}")
-    indexing(addressed([text]), AUDIENCE, NOW)

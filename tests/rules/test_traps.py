@@ -233,11 +233,3 @@ def test_a_trap_names_the_flag_that_allows_it() -> None:
         assert words.endswith(
             f"(--allow-trap {kind} crawls it)" if kind not in {"links", "repeats"} else "as in example"
         )
-
-
-@given(st.text(max_size=60), st.integers(0, 5_000))
-def test_any_url_is_accepted(text: str, depth: int) -> None:
-    url = SITE + "/" + text
-    obvious(url, depth)
-    pattern_of(url)
-    Traps().bars(Url(url), depth)

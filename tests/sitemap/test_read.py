@@ -173,18 +173,6 @@ def test_deep_nesting_is_limited() -> None:
     assert found("<a>" * 100_000)[1].malformed
 
 
-SOUP = st.text(st.sampled_from("<>/&;![]-? \"'=\x00aurlocset")).map(str.encode)
-
-
-@given(
-    st.binary(max_size=300) | SOUP | SOUP.map(lambda soup: urlset(A).encode()[:40] + soup),
-    st.integers(0, 300),
-)
-def test_any_bytes_are_accepted(body: bytes, cut: int) -> None:
-    found([body[:cut], body[cut:]])
-    found([b"\x1f\x8b" + body])
-
-
 LINE = st.sampled_from([
     f"<url><loc>{A}</loc></url>\n", f"<url><loc>{B}?x=1</loc><lastmod>2026-01-02</lastmod></url>\n",
     f"<url><loc>{A}?x=1&amp;y=2</loc></url>\n", f"<url><loc>{B}</loc><lastmod></lastmod></url>\n", "<url>\n",

@@ -406,17 +406,6 @@ def test_w3c_datetimes(text: str, iso: str | None) -> None:
     assert (at.isoformat() if at else None) == iso
 
 
-SOUP = st.text(st.sampled_from("<>/&;![]-? \"'=\x00\nurlsetoc:xmn")).map(str.encode)
-
-
-@given(
-    st.binary(max_size=200) | SOUP | SOUP.map(lambda soup: entry(A).encode()[:60] + soup), st.integers(1, 50)
-)
-def test_any_bytes_are_accepted(body: bytes, step: int) -> None:
-    codes(body, step=step)
-    codes(b"\x1f\x8b" + body, step=step)
-
-
 # -- the command -----------------------------------------------------------------------------------------
 
 Run = Callable[..., tuple[int, list[str], str]]

@@ -67,6 +67,16 @@ class Shown(NamedTuple):
     forbidden: tuple[Url, ...] = ()  # that robots.txt disallows
 
 
+# By field of `Shown`: the place in `list images`, and the words of `explain`.
+PLACES: Final = (
+    ("sitemap", "in the sitemap with --images"),
+    ("site-wide", f"left out, being on {PERCENT}% of the listed pages or more"),
+    ("cut", f"left out, being beyond the first {MAX_IMAGES:,}"),
+    ("missing", "left out, as it does not exist"),
+    ("forbidden", "left out, as robots.txt disallows it"),
+)
+
+
 class LeftOut(Struct, frozen=True):
     """Images that are left out of entries."""
 
@@ -176,13 +186,7 @@ class Images(Feature):
         if found is None:
             return None
         lines = list[tuple[str, str]]()
-        for images, words in (
-            (found.written, "in the sitemap with --images"),
-            (found.site_wide, f"left out, being on {PERCENT}% of the listed pages or more"),
-            (found.missing, "left out, as it does not exist"),
-            (found.forbidden, "left out, as robots.txt disallows it"),
-            (found.cut, f"left out, being beyond the first {MAX_IMAGES:,}"),
-        ):
+        for images, (_, words) in zip(found, PLACES, strict=True):
             lines += [("image", f"{image}: {words}") for image in images[:EXPLAINED]]
             if len(images) > EXPLAINED:
                 lines.append(("image", f"and {len(images) - EXPLAINED:,} more {words}"))
@@ -203,13 +207,7 @@ class Images(Feature):
         left_out = await _left_out(frontier)
         async for chunk in frontier.stream(reads.ListedEntries()):
             async for page, found in _of(frontier, [entry.url for entry in chunk], left_out):
-                for place, images in (
-                    ("sitemap", found.written),
-                    ("site-wide", found.site_wide),
-                    ("cut", found.cut),
-                    ("missing", found.missing),
-                    ("forbidden", found.forbidden),
-                ):
+                for images, (place, _) in zip(found, PLACES, strict=True):
                     for image in images:
                         yield page, image, place
 
