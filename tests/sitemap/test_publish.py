@@ -4,29 +4,23 @@ import errno
 import gzip
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from lxml import etree
 
 from crawler.errors import OutputError, PublishRefused
 from crawler.model import failpoints
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
-from crawler.settings.sections import Guard, Output, Settings, Split
-from crawler.settings.sitemap_sections import SitemapSection
+from crawler.settings.sections import Guard, Output, Settings
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.publish import CrawlToPublish, check_folder, publish
 from crawler.sitemap.publish.published import Published
@@ -48,6 +42,10 @@ async def put(folder: Path, count: int = 3, *, complete: bool = True, **chosen: 
         Settings(output=Output(**{"output": str(folder), **chosen}), guard=Guard(**guard)),
         CrawlToPublish(SITE, CrawlResult(complete, {"listed": count, "failed:dns": 1}, {}), "7"),
     )
+
+
+class Death(Exception):  # noqa: N818
+    """The process ends here."""
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -449,150 +447,11 @@ def locs(folder: Path) -> list[str]:
     return found
 
 
-async def publish_these(
-    folder: Path, numbers: Iterable[int], sections: tuple[SitemapSection, ...] = (), **chosen: Any
-) -> None:
-    async def found() -> AsyncIterator[Sequence[Entry]]:
-        yield [Entry(Url(url)) for url in urls_of(numbers)]
-
-    output = Output(**{"output": str(folder), "max_urls": 16, "gzip": False, **chosen})
-    guard = Guard(max_shrink=1.0, max_removed=1.0)
-    settings = Settings(output=output, guard=guard, split=Split(section=sections))
-    await publish(found(), settings, CrawlToPublish(SITE, CrawlResult(True, {}, {}), "1"))
-
-
 def urls_of(numbers: Iterable[int]) -> list[str]:
     return [f"{SITE}/{number:05}" for number in sorted(numbers)]
 
 
 EVEN = range(0, 96, 2)  # three full files
-PAIRS: dict[str, tuple[Iterable[int], Iterable[int], dict[str, Any]]] = {
-    "nothing changes": (EVEN, EVEN, {}),
-    "one file changes": (EVEN, {*EVEN} - {40} | {41}, {}),
-    "one file becomes several": (range(10), range(40), {}),
-    "several files become one": (EVEN, range(0, 96, 10), {}),
-    "the first splits": (EVEN, {*EVEN, 5}, {}),
-    "one in the middle splits": (EVEN, {*EVEN, 33}, {}),
-    "all split": (EVEN, range(96), {}),
-    "the first joins": (EVEN, {2, *range(32, 48, 2), *range(64, 96, 2)}, {}),
-    "one in the middle joins": (EVEN, {*range(0, 20, 2), 40, *range(64, 96, 2)}, {}),
-    "one joins and one splits": (EVEN, {*range(0, 20, 2), 40, *range(64, 96)}, {}),
-    "what joins grew": (EVEN, {*range(0, 8, 2), 33, 40, *range(64, 96, 2)}, {}),
-    "one goes": (EVEN, {*range(32), *range(64, 96, 2)}, {}),
-    "some are added behind": (EVEN, range(0, 200, 2), {}),
-    "the limit falls": (EVEN, EVEN, {"max_urls": 5}),
-    "the limit rises": (EVEN, EVEN, {"max_urls": 40}),
-    "they are compressed": (EVEN, range(96), {"gzip": True}),
-    "they become text": (EVEN, range(96), {"format": "txt"}),
-    "they become one of text": (EVEN, EVEN, {"format": "txt", "max_urls": 1_000}),
-}
-# Those in which other files are put or leave; the entries that move between them are the same for a store.
-PUT = (
-    "nothing changes", "one file changes", "one file becomes several", "several files become one", "one joins and one splits",
-    "one goes", "the limit falls", "they are compressed", "they become text", "they become one of text",
-)  # fmt: skip
-# Where what is there makes most of a difference to a publication that finds no manifest.
-UNKNOWN = ("nothing changes", "one joins and one splits", "the limit falls", "they become text")
-
-
-class Death(Exception):  # noqa: N818
-    """The process ends here."""
-
-
-@pytest.mark.parametrize(
-    ("pair", "knows"), [*((pair, True) for pair in PAIRS), *((pair, False) for pair in UNKNOWN)]
-)
-@pytest.mark.slow
-async def test_reader_never_misses_url_while_publishing_or_after_crash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: str, knows: bool
-) -> None:
-    old, new, chosen = PAIRS[pair]
-    stay = {*urls_of(old)} & {*urls_of(new)}
-    moments: list[str] = []
-
-    def look(name: str) -> None:
-        if name.startswith("after"):
-            moments.append(name)
-            assert stay <= {*locs(tmp_path / "out")}, name
-
-    def dying(number: int) -> Callable[[str], None]:
-        left = [*moments[number::-1]]
-
-        def hook(name: str) -> None:
-            if left and name == left[-1]:
-                left.pop()
-                if not left:
-                    raise Death
-
-        return hook
-
-    async def begin() -> None:
-        monkeypatch.setattr(failpoints, "hook", None)
-        shutil.rmtree(tmp_path / "out", ignore_errors=True)
-        await publish_these(tmp_path / "out", old)
-        if not knows:
-            (tmp_path / "out/manifest.json").unlink()
-
-    await begin()
-    monkeypatch.setattr(failpoints, "hook", look)
-    await publish_these(tmp_path / "out", new, **chosen)
-    calm = contents(tmp_path / "out")
-    assert set(locs(tmp_path / "out")) >= set(urls_of(new))
-    assert not knows or locs(tmp_path / "out") == urls_of(new)
-    step = max(2, len(moments) // 16)  # the other moments in other pairs
-    for number in range(len(pair) % step, len(moments), step):
-        await begin()
-        monkeypatch.setattr(failpoints, "hook", dying(number))
-        with pytest.raises(Death):
-            await publish_these(tmp_path / "out", new, **chosen)
-        assert stay <= {*locs(tmp_path / "out")}, moments[number]
-        monkeypatch.setattr(failpoints, "hook", look)
-        await publish_these(tmp_path / "out", new, **chosen)
-        assert contents(tmp_path / "out") == calm, moments[number]
-
-
-FEW = SitemapSection("few", "/0000*")
-SECTIONS = ((), (FEW,), (SitemapSection("few", "/0001*"),), (SitemapSection("odd", "re:[13579]$"), FEW))
-NUMBERS = st.sets(st.integers(0, 40), min_size=1, max_size=30)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(
-        st.tuples(NUMBERS, st.sampled_from(SECTIONS), st.integers(2, 9), st.integers(0, 25)),
-        min_size=2,
-        max_size=6,
-    )
-)
-@pytest.mark.slow
-def test_a_reader_never_misses_a_url_after_any_series_of_crashes(
-    history: list[tuple[set[int], tuple[SitemapSection, ...], int, int]],
-) -> None:
-    """It stays when it was in the last publication that came to its end, and in all that was tried since."""
-
-    async def live(folder: Path) -> None:
-        stay: set[str] = set()
-        for numbers, sections, most, death in history:
-            stay &= {*urls_of(numbers)}
-            left = [death]
-
-            def look(_: str, stay: set[str] = stay, left: list[int] = left) -> None:
-                assert stay <= {*locs(folder)}
-                left[0] -= 1
-                if not left[0]:
-                    raise Death
-
-            failpoints.hook = look
-            with suppress(Death):
-                await publish_these(folder, numbers, sections, max_urls=most)
-                stay = {*urls_of(numbers)}
-                assert sorted(locs(folder)) == urls_of(numbers)
-
-    with TemporaryDirectory() as name:
-        try:
-            anyio.run(live, Path(name))
-        finally:
-            failpoints.hook = None
 
 
 async def test_the_entry_point_is_moved_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ import hashlib
 import itertools
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import formatdate
 from typing import Any
@@ -17,15 +16,14 @@ from urllib.parse import unquote
 
 import anyio
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from crawler.errors import ConfigError, OutputBusy, OutputError, PublishRefused
 from crawler.model import failpoints
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
 from crawler.settings.object_url import ObjectUrl, parsed
-from crawler.settings.sections import Guard, Output, Settings
+from crawler.settings.sections import Guard, Output, Settings, Split
+from crawler.settings.sitemap_sections import SitemapSection
 from crawler.sitemap.publish import object_store, upload
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.object_store import REQUEST_TIMEOUT, Store
@@ -34,7 +32,7 @@ from crawler.sitemap.publish.published import Published
 from crawler.sitemap.publish.store_errors import code_of, reason
 from tests.s3 import package
 from tests.server import Origin, Talk, http, serving
-from tests.sitemap.test_publish import EVEN, NUMBERS, PAIRS, PUT, SITE, UNKNOWN, Death, urls_of
+from tests.sitemap.test_publish import EVEN, SITE, Death, urls_of
 
 obstore = package("obstore.store") and package("obstore")
 pytestmark = [pytest.mark.anyio, pytest.mark.system]
@@ -103,7 +101,9 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
     return made
 
 
-async def put(numbers: Iterable[int] = range(3), **chosen: Any) -> Published:
+async def put(
+    numbers: Iterable[int] = range(3), *, sections: tuple[SitemapSection, ...] = (), **chosen: Any
+) -> Published:
     async def found() -> AsyncIterator[Sequence[Entry]]:
         yield [Entry(Url(url)) for url in urls_of(numbers)]
 
@@ -116,7 +116,7 @@ async def put(numbers: Iterable[int] = range(3), **chosen: Any) -> Published:
     )
     return await publish(
         found(),
-        Settings(output=output, guard=guard),
+        Settings(output=output, guard=guard, split=Split(section=sections)),
         CrawlToPublish(SITE, CrawlResult(True, {}, {}), "1", chosen.pop("writer", "me")),
         **chosen,
     )
@@ -326,98 +326,6 @@ async def test_a_forged_manifest_deletes_nothing_else(bucket: Bucket) -> None:
     ).encode()
     await put()
     assert {"precious.txt", "sitemaps.html"} < {*bucket}
-
-
-# -- deaths ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("pair", "knows"), [*((pair, True) for pair in PUT), *((pair, False) for pair in UNKNOWN)]
-)
-@pytest.mark.slow
-async def test_reader_never_misses_url_while_publishing_or_after_crash(
-    monkeypatch: pytest.MonkeyPatch, pair: str, knows: bool
-) -> None:
-    old, new, chosen = PAIRS[pair]
-    chosen = {"gzip": False, **chosen}
-    stay, moments = {*urls_of(old)} & {*urls_of(new)}, list[str]()
-    bucket = Bucket()
-    monkeypatch.setattr(object_store, "client_of", lambda *_: bucket.client)
-    monkeypatch.setattr(upload, "PARALLEL", 1)
-
-    def look(name: str) -> None:
-        moments.append(name)
-        assert stay <= {*bucket.locs()}, name
-
-    def dying(number: int) -> Callable[[str], None]:
-        left = [*moments[number::-1]]
-
-        def hook(name: str) -> None:
-            if left and name == left[-1]:
-                left.pop()
-                if not left:
-                    raise Death
-
-        return hook
-
-    async def begin() -> None:
-        nonlocal bucket
-        monkeypatch.setattr(failpoints, "hook", None)
-        bucket = Bucket()
-        await put(old, gzip=False)
-        if not knows:
-            del bucket["manifest.json"]
-
-    await begin()
-    monkeypatch.setattr(failpoints, "hook", look)
-    await put(new, **chosen)
-    calm, count = bucket.contents(), len(moments)
-    assert set(bucket.locs()) >= set(urls_of(new))
-    assert not knows or bucket.locs() == urls_of(new)
-    step = max(2, count // 16)  # the other moments in other pairs
-    for number in range(len(pair) % step, count, step):
-        await begin()
-        monkeypatch.setattr(failpoints, "hook", dying(number))
-        with pytest.raises(Death):
-            await put(new, **chosen)
-        assert stay <= {*bucket.locs()}, moments[number]
-        monkeypatch.setattr(failpoints, "hook", look)
-        await put(new, **chosen)
-        assert bucket.contents() == calm, moments[number]
-        del moments[count:]
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(NUMBERS, st.integers(2, 9), st.integers(0, 30)), min_size=2, max_size=6))
-@pytest.mark.slow
-def test_a_reader_never_misses_a_url_after_any_series_of_crashes(
-    history: list[tuple[set[int], int, int]],
-) -> None:
-    bucket, real = Bucket(), object_store.client_of
-
-    async def live() -> None:
-        stay: set[str] = set()
-        for numbers, most, death in history:
-            stay &= {*urls_of(numbers)}
-            left = [death]
-
-            def look(_: str, stay: set[str] = stay, left: list[int] = left) -> None:
-                assert stay <= {*bucket.locs()}
-                left[0] -= 1
-                if left[0] == 0:
-                    raise Death
-
-            failpoints.hook = look
-            with suppress(Death):
-                await put(numbers, max_urls=most)
-                stay = {*urls_of(numbers)}
-                assert sorted(bucket.locs()) == urls_of(numbers)
-
-    try:
-        object_store.client_of = lambda *_: bucket.client
-        anyio.run(live)
-    finally:
-        failpoints.hook, object_store.client_of = None, real
 
 
 # -- other writers ---------------------------------------------------------------------------------------------
