@@ -6,10 +6,9 @@ run" is the newest one. What changes the state is a verb of the other roles.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from crawler.errors import Exit
 from crawler.model import rows, survey
@@ -185,10 +184,7 @@ class NumberOf(Query[int], frozen=True):
 
 
 class Linking(Query[survey.LinkingPages], frozen=True):
-    """The other pages of this run that link to a URL, sorted by URL: at most `most`, at least one.
-
-    Slow, as it reads the links of all pages.
-    """
+    """The other pages of this run that link to a URL, by URL: at most `most`, at least one. Reads all links."""
 
     url: Url
     most: int = 1
@@ -265,9 +261,6 @@ class SameContentGroups(Query[Sequence[survey.SameContent]], frozen=True):
     least: int
 
 
-NO_PLACES: Final[Mapping[str, str | None]] = MappingProxyType({})
-
-
 class DoubtfulPlaces(Query[Mapping[str, survey.DoubtfulPlace]], frozen=True):
     """The listed pages of each calendar, folder, path with a query, or shape, that grows from within.
 
@@ -277,7 +270,7 @@ class DoubtfulPlaces(Query[Mapping[str, survey.DoubtfulPlace]], frozen=True):
     `only_dated`: calendars alone are looked for.
     """
 
-    known: Mapping[str, str | None] = NO_PLACES
+    known: Mapping[str, str | None] = field(default_factory=dict)
     but: frozenset[str] = frozenset()
     alike: bool = True
     only_dated: bool = False
@@ -402,10 +395,7 @@ class CountUrls(Query[int], frozen=True):
 
 
 class CommonUrls(Query[Collection[Url]], frozen=True):
-    """The URLs that a feature read of at least that many listed pages of this run, and that share of them.
-
-    Reads all pages.
-    """
+    """The URLs that a feature read of so many listed pages of this run, and that share. Reads all pages."""
 
     name: str
     fewest: int
