@@ -184,7 +184,7 @@ class NumberOf(Query[int], frozen=True):
 
 
 class Linking(Query[survey.LinkingPages], frozen=True):
-    """The other pages of this run that link to a URL, by URL: at most `most`, at least one. Reads all links."""
+    """The other pages of this run that link to a URL, by URL: at most `most`, or one. Reads all links."""
 
     url: Url
     most: int = 1
