@@ -309,26 +309,6 @@ def noting_server() -> Iterator[Origin]:
     assert all(asked.body for asked in origin.log if asked.method == "PUT")
 
 
-@pytest.mark.slow
-def test_the_recipe_for_s3(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tool("aws")
-    with noting_server() as store:
-        for name, value in {
-            "AWS_ENDPOINT_URL": store.url()[:-1], "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x",
-            "AWS_DEFAULT_REGION": "eu-central-1", "AWS_EC2_METADATA_DISABLED": "true",
-        }.items():  # fmt: skip
-            monkeypatch.setenv(name, value)
-        publish = delivered(run, tmp_path, RECIPES["S3"])
-        site = little_site()
-        names = publish(site)
-        put = [asked.path.rpartition("/")[2] for asked in store.log if asked.method == "PUT"]
-        assert sorted(put) == names
-        assert put[-2:] == ["sitemap.xml.gz", "manifest.json"]
-        site.page("/a", noindex=True)
-        publish(site)
-        assert any(asked.method == "DELETE" for asked in store.log)
-
-
 # Copies like rsync does with the arguments of the recipe, where that is not installed.
 RSYNC = """#!{python}
 import pathlib, shutil, sys
@@ -388,7 +368,7 @@ def test_the_recipe_for_git(run: Run, tmp_path: Path) -> None:
 
 
 def test_each_recipe_has_a_test() -> None:
-    assert list(RECIPES) == ["S3", "rsync", "Purge of a CDN", "A git repository"]
+    assert list(RECIPES) == ["rsync", "Purge of a CDN", "A git repository"]
 
 
 # -- --stylesheet -------------------------------------------------------------------------------------------
