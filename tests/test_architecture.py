@@ -39,7 +39,7 @@ BUDGETS = {
     "model": 2095,
     "errors": 172,
     "scratch": 72,
-    "settings": 1735,
+    "settings": 1736,
     "ports": 1045,
     "rules": 5264,
     "report": 4462,

@@ -173,7 +173,7 @@ class RunTable:
         if differing := _differing(last.terms, terms):
             raise ConfigError(
                 f"The members at work on this state have other settings{_named(differing)}: "
-                "start all of them with the same."
+                "start all of them with the same. One that was killed counts for half a minute."
             )
         if last.has_ended:
             return None

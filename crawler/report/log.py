@@ -205,7 +205,7 @@ def progress_line(stats: Stats) -> str:
     if stats.stopping:
         parts.append(f"stopping ({printable(stats.stopping)})")
     elif stats.phase is not Phase.CRAWLING:
-        parts.append("reading sitemaps or lists" if stats.phase is Phase.SEEDING else stats.phase)
+        parts.append("URLs of sitemaps or lists first" if stats.phase is Phase.SEEDING else stats.phase)
     if stats.phase in VISITING and not stats.stopping:
         left = waiting_words(stats.waiting) if stats.waiting else remaining_words(stats)
         parts += [left] if left else []

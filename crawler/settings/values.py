@@ -216,10 +216,11 @@ def _duration(value: object) -> float:
 
 
 def _age(value: object) -> float:
-    seconds = _duration(value)
+    words = "a time with its unit, such as 7d or 12h"
+    seconds = float(_quantity(value, _TIMES, words))
     # A parsed value is a float.
     if 0 < seconds < _TIMES["h"] and not isinstance(value, float) and str(value).strip()[-1].isdigit():
-        raise ValueError("must be a time with its unit, such as 7d or 12h")
+        raise ValueError(f"must be {words}")
     return seconds
 
 

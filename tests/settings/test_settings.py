@@ -58,6 +58,7 @@ def test_precedence_of_flags_environment_file_and_defaults(tmp_path: Path) -> No
         (f"[http]\nmax-body = 1{'0' * 400}", "must be bytes, or a size such as 10MB or 512KiB."),
         (f"[scope]\nmax-time = 1{'0' * 400}", "must be seconds, or a time such as 90s, 30m or 2h."),
         ("[guard]\nkeep-failing = 7", "keep-failing: 7 must be a time with its unit, such as 7d or 12h."),
+        ('[scope]\nmax-age = "30 days"', "'30 days' must be a time with its unit, such as 7d or 12h."),
         ('[scope]\nmax-age = "30"', "max-age: '30' must be a time with its unit, such as 7d or 12h."),
         (
             '[verdicts]\ntypes = ["html", "foo"]',
