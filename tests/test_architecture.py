@@ -44,12 +44,12 @@ BUDGETS = {
     "rules": 5264,
     "report": 4462,
     "fetch": 4144,
-    "frontier": 9458,
+    "frontier": 9475,
     "sitemap": 4990,
     "engine": 3973,
     "workers": 1425,
-    "app": 6362,
-    "cli": 5997,
+    "app": 6386,
+    "cli": 5998,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

@@ -5,13 +5,13 @@ and the pages that link to them are read from the links of all pages, for some m
 """
 
 from array import array
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from crawler.app import report as reports
 from crawler.app.broken_files import pages_with
 from crawler.ports import Reads, reads
-from crawler.report.builder import item_of
+from crawler.report.builder import Anchors, item_of
 from crawler.report.catalogue import FILES, GROUPED, Code
 from crawler.report.finding_order import FindingOrder
 from crawler.report.findings import Findings, PageFinding
@@ -24,6 +24,7 @@ BATCH: Final = 2_000  # findings whose URLs are looked up together
 ROWS: Final = 20_000  # for which the links are read together,
 LINKS: Final = 4_000_000  # or for so many of them: four bytes each
 NAMES: Final = 50_000  # URLs that are remembered
+_Pages = Sequence[int] | None
 _OF_READERS: Final = frozenset(BY_KIND[kind] for kind in OF_READERS)
 
 
@@ -38,16 +39,8 @@ class FindingRow(NamedTuple):
 
 async def finding_rows(rows: Reads, known: Known, only: Collection[Code] = ()) -> AsyncIterator[FindingRow]:
     """All findings, or those with a code of `only`; of a group, all its pages."""
-    counted = await reports.count_without_links(rows, known)
-    chosen = [one for one in counted or () if not only or one.code in only]
-    # About the site, not about pages: none of them has to be read.
-    if counted is not None and all(one.items for one in chosen):
-        for one in chosen:
-            for item in one.items:
-                yield FindingRow(one.code, item)
-        return
     findings, order = await reports.findings_of(rows, known), FindingOrder()
-    async for page in reports.each(rows.stream(reads.Pages())):
+    async for page in reports.pages_of(rows, findings):
         for found in findings.found(page):
             order.add(found)
     about_site = {finding.code: finding for finding in findings.about_site(known)}
@@ -109,24 +102,48 @@ async def _lines(rows: Reads, batch: Sequence[FindingRow], names: "_Names") -> A
         code: await pages_with(rows, code, {row.item.url for row in many if row.code is code})
         for code in FILES
     }
-    for row in batch:
-        if row.code in GROUPED:
-            if row.group and row.group != row.item.url:
-                yield as_csv.item_line(row.code, row.item, row.group, row.item.url)
-            continue
-        pages = loading[row.code].get(row.item.url) if row.code in FILES else linking.get(row.number)
-        if pages is None:
-            for source in row.item.sources or ("",):
-                said = row.item.said.get(source, UNKNOWN)
-                yield as_csv.item_line(row.code, row.item, row.item.url, source, said)
-            continue
-        for place in range(0, len(pages), BATCH):
-            some = pages[place : place + BATCH].tolist()
-            anchors = await reports.anchors_of(rows, some) if row.code in LINK_CODES else {}
-            for number, name in await names.of(some):
-                known = anchors.get((number, row.number))
-                said = Said(known.text, known.landmark) if known else row.item.said.get(name, UNKNOWN)
-                yield as_csv.item_line(row.code, row.item, row.item.url, name, said)
+    with_pages = (
+        (row, loading[row.code].get(row.item.url) if row.code in FILES else linking.get(row.number))
+        for row in batch
+    )
+    for some in _in_groups(with_pages):
+        named = await names.of({number for _, pages in some for number in pages or ()})
+        anchors = await reports.anchors_of(
+            rows, [*{number for row, pages in some if row.code in LINK_CODES for number in pages or ()}]
+        )
+        for row, pages in some:
+            for line in _with_pages(row, pages, named, anchors):
+                yield line
+
+
+def _in_groups(rows: Iterable[tuple[FindingRow, _Pages]]) -> Iterator[list[tuple[FindingRow, _Pages]]]:
+    """Findings with some of their pages, about `BATCH` pages at a time."""
+    group, count = list[tuple[FindingRow, _Pages]](), 0
+    for row, pages in rows:
+        for place in range(0, len(pages or (0,)), BATCH):
+            group.append((row, pages and pages[place : place + BATCH]))
+            count += len(pages or (0,))
+            if count >= BATCH:
+                yield group
+                group, count = [], 0
+    yield group
+
+
+def _with_pages(row: FindingRow, pages: _Pages, names: Mapping[int, str], anchors: Anchors) -> Iterator[str]:
+    item = row.item
+    if row.code in GROUPED:
+        if row.group and row.group != item.url:
+            yield as_csv.item_line(row.code, item, row.group, item.url)
+    elif pages is None:
+        for source in item.sources or ("",):
+            yield as_csv.item_line(row.code, item, item.url, source, item.said.get(source, UNKNOWN))
+    else:
+        for number in pages:
+            if number in names:
+                known = anchors.get((number, row.number)) if row.code in LINK_CODES else None
+                name = names[number]
+                said = Said(known.text, known.landmark) if known else item.said.get(name, UNKNOWN)
+                yield as_csv.item_line(row.code, item, item.url, name, said)
 
 
 async def _linking(rows: Reads, targets: Mapping[int, Code]) -> "Mapping[int, array[int]]":
@@ -134,8 +151,8 @@ async def _linking(rows: Reads, targets: Mapping[int, Code]) -> "Mapping[int, ar
     found = {number: array("I") for number in targets}
     if found:
         async for edges in reports.each(rows.stream(reads.Edges())):
-            for number in map(abs, edges.links):
-                if number in found and number != edges.id:
+            for number in filter(found.__contains__, map(abs, edges.links)):
+                if number != edges.id:
                     found[number].append(edges.id)
             for number in map(abs, edges.head):
                 # Unless a link with nofollow leads there, too.
@@ -151,10 +168,11 @@ class _Names:
     def __init__(self, rows: Reads) -> None:
         self._rows, self._names = rows, dict[int, str]()
 
-    async def of(self, ids: Sequence[int]) -> Sequence[tuple[int, str]]:
+    async def of(self, ids: Collection[int]) -> Mapping[int, str]:
+        """The URLs of these ids, and others."""
         if missing := [number for number in ids if number not in self._names]:
             if len(self._names) + len(missing) > NAMES:
                 self._names = {}
                 missing = list(ids)
             self._names |= await reports.names_of(self._rows, missing)
-        return [(number, self._names[number]) for number in ids if number in self._names]
+        return self._names

@@ -7,7 +7,7 @@ report loads Jinja2.
 import importlib
 import os
 import shlex
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TextIO, TypeVar
 
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from crawler.app import atomic
 from crawler.app.broken_files import MOST_NOTED, broken_files, file_code
 from crawler.app.features import FEATURES
+from crawler.app.features.feature import PageFault
 from crawler.app.publication import final_site, published_as
 from crawler.app.robots_line import compared
 from crawler.app.state import FOLDER, MEMORY, name_of, state_path
@@ -30,7 +31,7 @@ from crawler.model.note import (
     UNRELIABLE,
     VANISHED,
 )
-from crawler.model.rows import PUBLISHED, AnchorRow, PageRow
+from crawler.model.rows import PUBLISHED, AnchorRow, FeatureRow, PageRow
 from crawler.parse.credentials import masked
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
@@ -149,10 +150,14 @@ def state_words(settings: Settings, start: str) -> str:
 
 async def build_report(rows: Reads, known: Known, *, most: int = ITEMS) -> SiteReport:
     """The report. `most`: maximum items of each finding; 0 for all."""
-    builder = ReportBuilder(known, most=most)
-    await _read(rows, builder.findings, builder.add_page)
-    await walk(rows, builder.clicks())
+    findings = await findings_of(rows, known)
+    builder = ReportBuilder(known, findings, most=most)
     async for page in each(rows.stream(reads.Pages())):
+        builder.add_page(page)
+    clicks = builder.clicks()
+    await walk(rows, clicks)
+    builder.add_clicks(clicks)
+    async for page in pages_of(rows, findings):
         builder.pick(page)
     names = await names_of(rows, sorted(builder.wanted()))
     return builder.report(names, await anchors_of(rows, sorted(builder.linking())))
@@ -167,35 +172,54 @@ async def walk(rows: Reads, clicks: Clicks) -> None:
 async def findings_of(rows: Reads, known: Known) -> Findings:
     """The findings of a run, ready to be queried for each page."""
     findings = Findings.of(known)
-    await _read(rows, findings, findings.add_page)
+    findings.files = await broken_files(rows, findings.run)
+    async for reading, faults in _faults(rows, known.settings):
+        findings.faults.setdefault(reading.id, []).extend(faults)
+    had = findings.before.pages if findings.before else ()
+    findings.pages = await rows.read(reads.PagesWithFindings([*findings.faults, *had]))
+    async for page in pages_of(rows, findings):
+        findings.add_page(page)
+    await _read_links(rows, findings)
     return findings
 
 
-async def _read(rows: Reads, findings: Findings, add_page: Callable[[PageRow], None]) -> None:
-    """The first two passes over all pages, and the findings of the optional features."""
-    async for page in each(rows.stream(reads.Pages())):
-        add_page(page)
+async def pages_of(rows: Reads, findings: Findings) -> AsyncIterator[PageRow]:
+    """The pages that may have one of these findings, or had one before, by URL."""
+    for place in range(0, len(findings.pages), RESOLVED):
+        some = list(findings.pages[place : place + RESOLVED])
+        found = await rows.read(reads.PagesOf(some))
+        for number in some:
+            if number in found:
+                yield found[number]
+
+
+async def _read_links(rows: Reads, findings: Findings, kinds: Collection[UrlKind] = ()) -> None:
+    """End the first pass, and make the second if links matter: of some `kinds`, only for these."""
+    ends = findings.targets()
+    for place in range(0, len(ends), RESOLVED):
+        for page in (await rows.read(reads.PagesOf(ends[place : place + RESOLVED]))).values():
+            findings.add_page(page)
     findings.close()
-    if findings.needs_links:
+    if findings.has(kinds) if kinds else findings.needs_links:
         async for edges in each(rows.stream(reads.Edges())):
             findings.link(edges)
-    findings.files = await broken_files(rows, findings.run)
+
+
+async def _faults(
+    rows: Reads, settings: Iterable[tuple[str, str]]
+) -> AsyncIterator[tuple[FeatureRow, Sequence[PageFault]]]:
+    """The findings of the features that are among the `settings`."""
+    chosen = {name for name, _ in settings}
     for feature in FEATURES:
-        async for reading, faults in feature.faults(rows):
-            findings.faults.setdefault(reading.id, []).extend(faults)
+        if feature.name in chosen:
+            async for reading, faults in feature.faults(rows):
+                yield reading, faults
 
 
 async def count_findings(rows: Reads, known: Known) -> Sequence[Finding]:
     """The findings without their items: as in the report, but from few rows, at a fraction of its cost."""
     findings = Findings.of(known)
     return await _counted(rows, known, findings, await read_few(rows, findings))
-
-
-async def count_without_links(rows: Reads, known: Known) -> Sequence[Finding] | None:
-    """The same; None if links have to be read for that, as there are URLs that links should not lead to."""
-    findings = Findings.of(known)
-    suspects = await _first_pass(rows, findings)
-    return None if findings.needs_links else await _counted(rows, known, findings, suspects)
 
 
 async def _counted(
@@ -215,13 +239,10 @@ async def _found(
     async for page in suspects:
         for found in findings.found(page):
             yield found
-    chosen = {name for name, _ in settings}
-    for feature in FEATURES:
-        if feature.name in chosen:
-            async for reading, faults in feature.faults(rows):
-                page = PageRow(reading.id, reading.url, findings.run, reading.outcome, was=reading.was)
-                for found in findings.stated(page, faults):
-                    yield found
+    async for reading, faults in _faults(rows, settings):
+        page = PageRow(reading.id, reading.url, findings.run, reading.outcome, was=reading.was)
+        for found in findings.stated(page, faults):
+            yield found
 
 
 async def found_before(frontier: Frontier) -> Mapping[str, str] | None:
@@ -264,20 +285,12 @@ async def read_few(
 
     Links are read if they matter; of some `kinds`, only for these.
     """
-    suspects = await _first_pass(rows, findings)
-    if findings.has(kinds) if kinds else findings.needs_links:
-        async for edges in each(rows.stream(reads.Edges())):
-            findings.link(edges)
-    return suspects
-
-
-async def _first_pass(rows: Reads, findings: Findings) -> AsyncIterator[PageRow]:
     kept = list[PageRow]()
     async for page in each(rows.stream(reads.Suspects())):
         findings.add_page(page)
         if len(kept) <= MOST_KEPT:
             kept.append(page)
-    findings.close()
+    await _read_links(rows, findings, kinds)
     return each(rows.stream(reads.Suspects()) if len(kept) > MOST_KEPT else _at_once(kept))
 
 

@@ -170,7 +170,8 @@ async def _wanted(rows: Reads, known: Known, only: Filter) -> bytearray:
     """Whether to show links to a URL, by its id."""
     found = await reports.findings_of(rows, known) if only.codes else None
     wanted = bytearray(1024)
-    async for page in reports.each(rows.stream(reads.Pages())):
+    every = reports.each(rows.stream(reads.Pages()))
+    async for page in reports.pages_of(rows, found) if found and not only.outcomes else every:
         if page.run == known.run.number and only.admits(page, found):
             if page.id >= len(wanted):
                 wanted.extend(bytes(max(len(wanted), page.id + 1 - len(wanted))))

@@ -1,9 +1,7 @@
 """What is read from the state: statements, and the values of `model` that their rows become.
 
-Nothing here writes.
-
-The statements read one row per URL, from the view `known`. Those of a `Stream` may return a row for each URL
-of the state; the backend chooses the size of the chunks.
+Nothing here writes. The statements read one row per URL, from the view `known`. Those of a `Stream` may
+return a row for each URL of the state; the backend chooses the size of the chunks.
 """
 
 import json
@@ -80,14 +78,16 @@ SELECT u.id, u.url, u.run, CASE WHEN u.state = {SETTLED} THEN u.outcome ELSE '' 
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 """
 
-SUSPECTS: Final = f"""
-SELECT u.id, u.run, u.outcome, u.detail, u.was, s.kind, u.barred, u.rendering, {STATUS}, {REDIRECT},
-    {of("x", ExternalRow._fields)}
+OF_SUSPECTS: Final = f"""
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
 WHERE u.run = :run AND u.state = {SETTLED} AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
 AND (
     u.outcome <> '{LISTED}' OR s.kind > 0 OR u.rendering IS NOT NULL OR u.barred IS NOT NULL OR u.detail <> ''
 )
+"""
+SUSPECTS: Final = f"""
+SELECT u.id, u.run, u.outcome, u.detail, u.was, s.kind, u.barred, u.rendering, {STATUS}, {REDIRECT},
+    {of("x", ExternalRow._fields)} {OF_SUSPECTS}
 """
 
 OF_SITEMAP: Final = f"run = :run AND state = {SETTLED} AND {IN_SITEMAP}"
@@ -109,7 +109,7 @@ SELECT url FROM known WHERE run = :run AND state = {SETTLED} AND outcome = :outc
 
 _BALANCE: Final = f"""
 SELECT outcome, source, state < {SETTLED}, count(*), count(*) FILTER (WHERE host IS NULL), count(lastmod),
-    count(*) FILTER (WHERE visited = run)
+    min(lastmod), max(lastmod), count(*) FILTER (WHERE visited = run)
 FROM known WHERE run = :run GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
@@ -368,7 +368,8 @@ def balance(db: Database) -> Balance:
     discovered, rows = db.ask(_DISCOVERED, {"run": db.run}), db.ask(_BALANCE, {"run": db.run})
     outcomes, dated, visited = Counter[str](), Counter[str](), Counter[str]()
     opened = filtered = 0
-    for outcome, source, is_open, count, not_asked, with_date, seen in rows():
+    dates = set[int | None]()  # of listed pages
+    for outcome, source, is_open, count, not_asked, with_date, first, last, seen in rows():
         filtered += not_asked
         if is_open:
             opened += count
@@ -377,8 +378,10 @@ def balance(db: Database) -> Balance:
             outcomes[outcome] += count
             visited[outcome] += seen
             dated[source] += with_date if is_listed else 0
-    [(stored,)] = discovered()
-    return Balance(int(stored), dict(outcomes), opened, filtered, dict((+dated).most_common()), +visited)
+            dates |= {first, last, first if with_date == count else None} if outcome == LISTED else set()
+    [(stored,)], by_source = discovered(), dict((+dated).most_common())
+    date = dates.pop() if len(dates) == 1 else None
+    return Balance(int(stored), dict(outcomes), opened, filtered, by_source, date, +visited)
 
 
 def ledger(db: Database) -> LedgerHead | None:

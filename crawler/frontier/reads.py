@@ -51,6 +51,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.SiteSurvey: queries.survey,
     reads.ListedTallies: tallies.tallies,
     reads.GroupedPages: tallies.grouped_pages,
+    reads.PagesWithFindings: tallies.with_findings,
     reads.WhatIsKnown: revisits.knowledge,
     reads.Sitemaps: seeds.sitemaps,
     reads.BusiestHosts: queries.host_rows,

@@ -1,21 +1,21 @@
 """Counts over the listed pages: those without a date, and groups of pages with one text or title.
 
-The groups are those of `report.groups.Texts`, counted by the database.
+The groups are those of `report.groups.Texts`, counted by the database; and which pages are in any.
 """
 
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from crawler.frontier.database import Database
-from crawler.frontier.queries import SHOWN
+from crawler.frontier.queries import OF_SUSPECTS, SHOWN
 from crawler.model.rows import Tallies
 from crawler.rules.record import LISTED, SETTLED
 
 _OF_LISTED: Final = f"FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}'"
 _DATES: Final = f"""
 SELECT count(*) - count(lastmod),
-    count(*) FILTER (WHERE lastmod IS NULL AND (was IS NULL OR was_lastmod IS NOT NULL)),
-    count(lastmod), CASE WHEN min(lastmod) = max(lastmod) THEN min(lastmod) END {_OF_LISTED}
+    count(*) FILTER (WHERE lastmod IS NULL AND (was IS NULL OR was_lastmod IS NOT NULL)) {_OF_LISTED}
 """
 _ANY_TWICE: Final = f"SELECT 1 {_OF_LISTED} AND SAME <> '' GROUP BY SAME HAVING count(*) > 1"
 _ANY_SAME_BYTES: Final = f"{_ANY_TWICE.replace('SAME', 'digest')} AND count(content) > 0 LIMIT 1"
@@ -54,6 +54,15 @@ _SAME_CONTENT, _SAME_TITLE = (
         _REPEATED.replace("SAME", "title").replace("> 1", _APART),
     )
 )
+_REPEATS: Final = " OR ".join(
+    f"{column} IN ({_ANY_TWICE.replace('SELECT 1', 'SELECT SAME').replace('SAME', column)})"
+    for column in ("digest", "title", SHOWN)
+)
+_WITH_FINDINGS: Final = f"""
+SELECT id FROM url WHERE id IN (SELECT u.id {OF_SUSPECTS})
+OR id IN (SELECT id {_OF_LISTED} AND (lastmod IS NULL OR {_REPEATS}))
+OR id @any(also) ORDER BY url
+"""
 
 _CONTENT_PAGES, _TITLE_PAGES = (
     {any_same: pages.replace("TEXTS", texts) for any_same, texts in ((False, _SHOWN), (True, _READ))}
@@ -76,8 +85,14 @@ def tallies(db: Database) -> Tallies:
     """See `ports.reads.ListedTallies`."""
     run = {"run": db.run}
     dates, same_bytes, any_title = (db.ask(sql, run) for sql in (_DATES, _ANY_SAME_BYTES, _ANY_SAME_TITLE))
-    [(undated, newly, dated, date)], is_read = dates(), bool(same_bytes())
+    [(undated, newly)], is_read = dates(), bool(same_bytes())
     by_content = db.ask(_SAME_CONTENT[is_read], run)
     by_title = db.ask(_SAME_TITLE[is_read], run) if any_title() else lambda: [(0, 0)]
     [(contents, same_content)], [(titles, same_title)] = by_content(), by_title()
-    return Tallies(undated, newly, contents, same_content, titles, same_title, dated, date)
+    return Tallies(undated, newly, contents, same_content, titles, same_title)
+
+
+def with_findings(db: Database, also: Sequence[int]) -> "array[int]":
+    """See `ports.reads.PagesWithFindings`."""
+    rows = db.all(_WITH_FINDINGS, {"run": db.run, "also": db.dialect.all_of(also)})
+    return array("I", (number for (number,) in rows))

@@ -106,8 +106,6 @@ class Tallies(Struct, frozen=True):
     content_pages: int = 0
     title_groups: int = 0
     title_pages: int = 0
-    dated: int = 0  # with a date
-    date: int | None = None  # that all of these have; None: they differ
 
 
 class HostRow(NamedTuple):

@@ -215,6 +215,7 @@ class Balance(Struct, frozen=True):
     filtered: int = 0  # not to be requested
     # Pages of the sitemap with a lastmod, by its source.
     dated: Mapping[str, int] = field(default_factory=dict)
+    date: int | None = None  # that all listed pages have; None: they differ
     # As `outcomes`, of those that this run has visited.
     visited: Mapping[str, int] = field(default_factory=dict)
 

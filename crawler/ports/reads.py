@@ -137,9 +137,13 @@ class ListedTallies(Query[rows.Tallies], frozen=True):
 
 
 class GroupedPages(Query[Mapping[str, Sequence[tuple[int, int]]]], frozen=True):
-    """The listed pages of this run that share their `content`, or only their `title`: ids, and that of the
-    first page of the group.
-    """
+    """Ids of listed pages that share `content`, or only `title`, each with that of the first of its group."""
+
+
+class PagesWithFindings(Query[Sequence[int]], frozen=True):
+    """Ids by URL: of the suspects, of listed pages without a date or that share something, and `also`."""
+
+    also: Sequence[int]
 
 
 class WhatIsKnown(Query[survey.Knowledge | None], frozen=True):
@@ -372,10 +376,7 @@ class Suspects(RowKind[rows.PageRow], frozen=True):
 
 
 class ReadingPages(RowKind[rows.FeatureRow], frozen=True):
-    """The listed pages of this run of which a feature read more than that many URLs, sorted by URL.
-
-    Without what it read.
-    """
+    """The listed pages of which a feature read more than that many URLs, by URL, without these."""
 
     name: str
     more_than: int = 0

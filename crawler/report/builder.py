@@ -5,6 +5,7 @@ the URLs of the ids in them at the end (`wanted`).
 """
 
 import heapq
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -17,13 +18,12 @@ from crawler.model.rows import PUBLISHED, AnchorRow, PageRow, Tallies
 from crawler.report.catalogue import FILES, GROUPED, LEADING, Code
 from crawler.report.changes import Changes
 from crawler.report.clicks import Clicks
-from crawler.report.findings import Findings, PageFinding, site_findings, uniform_date
-from crawler.report.groups import FEWEST_DATED
+from crawler.report.findings import Findings, PageFinding, site_findings
 from crawler.report.history import sought
 from crawler.report.inbound_links import FIRST
 from crawler.report.overview import Overview
 from crawler.report.report import Finding, Item, Known, RuleCount, Said, SiteReport
-from crawler.report.url_kind import LINK_CODES
+from crawler.report.url_kind import LINK_CODES, is_listed
 
 ITEMS: Final = 100  # items of each finding, by default
 RULES: Final = 100  # lines of robots.txt in a report
@@ -103,43 +103,49 @@ NO_ANCHORS: Final[Anchors] = MappingProxyType({})
 
 
 class ReportBuilder:
-    """`add_page`, the passes of `findings`, the walk of `clicks`, `pick` from every page; then `report`."""
+    """`add_page` for every page, the walk of `clicks`, `add_clicks`, `pick` from each of those that may have
+    a finding or had one; then `report`.
+    """
 
-    def __init__(self, known: Known, *, most: int = ITEMS) -> None:
-        """`most`: items of each finding to keep; 0 for all."""
+    def __init__(self, known: Known, findings: Findings, *, most: int = ITEMS) -> None:
+        """`findings`: after their first two passes. `most`: items of each to keep; 0 for all."""
         run = known.run
         complete = [other for other in known.runs if other.number < run.number and other.complete]
         before = [one.number for one in complete if one.status == PUBLISHED] or [
             one.number for one in complete
         ]
-        self.findings = Findings.of(known)
+        self.findings = findings
         self._known, self._most = known, most
         self._overview = Overview(run.number, known.site, frozenset(host.origin for host in known.hosts))
         self._sought = sought(known.settings, checked=known.check is not None)
         self._changes = Changes(run.number, max(before, default=None), run.complete)
-        self._starts, self._highest = list[int](), 0
-        self._clicks = Clicks((), 0)
+        self._starts, self._highest, self._listed = list[int](), 0, array("I")
         self._picked: dict[Code, _Items] = {}
         self._folders = defaultdict[Code, _FindingFolders](_FindingFolders)
         self._rules = _RuleCounts()
 
     def add_page(self, page: PageRow) -> None:
-        """The first pass."""
-        self.findings.add_page(page)
         self._overview.add_page(page)
         self._changes.add_page(page)
         self._highest = max(self._highest, page.id)
-        if page.run == self._known.run.number and page.seed and page.seed.kind is SeedKind.START:
+        if page.run != self._known.run.number:
+            return
+        if page.seed and page.seed.kind is SeedKind.START:
             self._starts.append(page.id)
+        if is_listed(page.outcome):
+            self._listed.append(page.id)
 
     def clicks(self) -> Clicks:
-        """The walk over links, which the caller makes before the third pass."""
-        self._clicks = Clicks(self._starts, self._highest)
-        return self._clicks
+        """The walk over links from the start URLs, which the caller makes."""
+        return Clicks(self._starts, self._highest)
+
+    def add_clicks(self, clicks: Clicks) -> None:
+        """Count the clicks to each listed page."""
+        for number in self._listed:
+            self._overview.add_clicks(clicks.of(number))
 
     def pick(self, page: PageRow) -> None:
-        """The third pass. Pages come in the order of the report."""
-        self._overview.add_clicks(page, self._clicks.of(page.id))
+        """Pages come in the order of the report."""
         every = list(self.findings.found(page))
         if self.findings.before:
             now = {found.code for found in every}
@@ -271,8 +277,6 @@ class FindingCounts:
         every = {finding.code: finding for finding in (*site_findings(known), *self._findings.files)}
         if known.run.complete:
             every |= {finding.code: finding for finding in _counted(tallies, known)}
-            date = tallies.date if tallies.dated >= FEWEST_DATED and not tallies.undated else None
-            every |= {finding.code: finding for finding in uniform_date(known, date)}
         every |= {code: self._finding(code) for code in self._counts if code not in COUNTED_BY_STATE}
         return [every[code] for code in Code if code in every]
 

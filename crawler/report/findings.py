@@ -1,8 +1,8 @@
 """The findings about a site: a pure function of the rows of the state.
 
-Three passes over the rows, none of which stores a row: `add_page` takes every page, `link` every edge, and
-`found` gives the findings of each page. Memory grows by a few bytes per URL. Findings that need a complete
-run are left out if the run is not complete; a finding that did not apply in the previous run is new.
+Three passes over the rows, none of which stores a row: `add_page` takes every page that may have a finding,
+`link` every edge, and `found` gives the findings of a page. Memory grows by a few bytes per URL.
+Findings that need a complete run are left out if the run is not; one that the run before did not have is new.
 """
 
 from array import array
@@ -23,7 +23,7 @@ from crawler.model.trap import SAYS
 from crawler.parse.url import origin
 from crawler.report.catalogue import GROUPED, NEEDS_COMPLETE, Code
 from crawler.report.formatting import counted, iso
-from crawler.report.groups import SameDate, Texts
+from crawler.report.groups import Texts
 from crawler.report.history import EarlierFindings
 from crawler.report.inbound_links import InboundLinks
 from crawler.report.report import Finding, Item, Known
@@ -42,6 +42,7 @@ from crawler.report.url_kind import (
 # A link is site-wide if this fraction of at least so many pages with links have it.
 SITE_WIDE: Final = 0.9
 FEWEST: Final = 10
+FEWEST_DATED: Final = 10  # pages that may have one date by chance
 
 _STALE: Final = FAILED | {UrlKind.MOVED, UrlKind.ROBOTS, UrlKind.NOINDEX, UrlKind.CANONICAL, UrlKind.DROPPED}
 
@@ -64,7 +65,9 @@ class PageFinding(Struct, frozen=True):
 
 
 class Findings:
-    """The passes over one run, in this order: `add_page`, `close`, `link`, `found`."""
+    """The passes over one run, in this order: `add_page`, `close`, `link`, `found`. Listed pages that have no
+    finding may be left out.
+    """
 
     def __init__(
         self,
@@ -81,11 +84,12 @@ class Findings:
         self.before = None if before is None else EarlierFindings(before)
         self._kinds, self._wanted = bytearray(1024), bytearray(1024)
         self._redirects, self._targets = array("I"), array("I")
-        self._same, self._date = Texts(), SameDate()
+        self._same = Texts()
         self._titled = 0  # pages of groups with one title that were found
         self.inbound = InboundLinks(bytearray(), bytearray())
         self.faults: dict[int, list[tuple[Code, str]]] = {}  # of language versions and images, by page
         self.files: Sequence[Finding] = ()  # about images, scripts and style sheets that do not answer
+        self.pages: Sequence[int] = ()  # by URL: those that may have a finding, or had one before
 
     @classmethod
     def of(cls, known: Known) -> Self:
@@ -94,7 +98,7 @@ class Findings:
         return cls(run.number, complete=run.complete, check=known.check, before=known.before)
 
     def add_page(self, page: PageRow) -> None:
-        """The first pass: every page, by URL."""
+        """The first pass, by URL."""
         if page.run != self.run:
             return
         if page.id >= len(self._kinds):
@@ -107,13 +111,18 @@ class Findings:
         kind = self._kinds[page.id] = self._kind_of(page)
         self._wanted[page.id] = kind in LINKED or _is_named(page)
         if self.complete and page.outcome == "listed":
-            self._date.add(page.lastmod)
             self._same.add(*_texts(page))
 
     def _kind_of(self, page: PageRow) -> UrlKind:
         if self._check and page.outcome == OFF_SITE and _is_broken(page.external and page.external.code):
             return UrlKind.EXTERNAL
         return kind_of(page.outcome, page.status)
+
+    def targets(self) -> Sequence[int]:
+        """The ids of what redirects lead to that was not added, if it matters whether it is listed."""
+        if self.complete or self.before is None:
+            return ()
+        return [to for to in set(self._targets) if to >= len(self._kinds) or not self._kinds[to]]
 
     def close(self) -> None:
         """End the first pass."""
@@ -143,7 +152,6 @@ class Findings:
     def about_site(self, known: Known) -> Iterator[Finding]:
         """The findings about the site as a whole, after the first pass."""
         yield from site_findings(known)
-        yield from uniform_date(known, self._date.result())
         yield from self.files
 
     def found(self, page: PageRow) -> Iterator[PageFinding]:
@@ -327,6 +335,9 @@ def site_findings(known: Known) -> Iterator[Finding]:
     if known.unreliable and known.run.complete:
         items = [Item(f"{site}/", detail=why) for site, why in known.unreliable.items()]
         yield Finding(Code.LASTMOD_LIES, len(items), items=items)
+    date, listed = known.balance.date, known.balance.outcomes.get("listed", 0)
+    if date and listed >= FEWEST_DATED and known.run.complete:
+        yield Finding(Code.LASTMOD_UNIFORM, 1, items=[Item(f"{known.site}/", detail=iso(date) or "")])
     if known.vanished.count and known.run.complete:
         yield _vanished(known.vanished, is_new=known.run.number > 1)
     if known.shell:
@@ -340,12 +351,6 @@ def site_findings(known: Known) -> Iterator[Finding]:
             detail += f"; it names {known.robots_others[0]}, which is not written here"
         item = Item(f"{origin(sitemap)}/robots.txt", detail=detail)
         yield Finding(Code.ROBOTS_LINE, 1, items=[item])
-
-
-def uniform_date(known: Known, date: int | None) -> Iterator[Finding]:
-    """The finding that all listed pages have one date."""
-    if date and known.run.complete:
-        yield Finding(Code.LASTMOD_UNIFORM, 1, items=[Item(f"{known.site}/", detail=iso(date) or "")])
 
 
 def _vanished(pages: VanishedPages, *, is_new: bool) -> Finding:

@@ -1,4 +1,4 @@
-"""What listed pages have in common: texts, titles, and one date. Pure; a few bytes for each page."""
+"""What listed pages have in common: texts and titles. Pure; a few bytes for each page."""
 
 from array import array
 from bisect import bisect_left
@@ -8,27 +8,8 @@ from typing import Final
 
 from crawler.parse.extract import BYTES
 
-FEWEST_DATED: Final = 10  # pages that may have one date by chance
 PARTS: Final = 16  # sorted one at a time: as numbers of Python, hashes take five times the memory
 _SHIFT: Final = 60  # bits of a hash below those that name its part
-
-
-class SameDate:
-    """Whether all listed pages have one date, which then says nothing: `add` that of each page."""
-
-    def __init__(self) -> None:
-        self._date: int | None = None
-        self._count, self._is_one = 0, True
-
-    def add(self, date: int | None) -> None:
-        """Add the date of a page, in seconds since the epoch."""
-        self._date = date if not self._count else self._date
-        self._is_one = self._is_one and date == self._date
-        self._count += 1
-
-    def result(self) -> int | None:
-        """The date that all have, if there are enough of them."""
-        return self._date if self._is_one and self._count >= FEWEST_DATED else None
 
 
 class Groups:

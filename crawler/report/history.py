@@ -86,6 +86,11 @@ class EarlierFindings:
             for number in ids:
                 self._any[number] = 1
 
+    @property
+    def pages(self) -> Sequence[int]:
+        """The ids of all URLs that had any."""
+        return [number for number, had in enumerate(self._any) if had]
+
     def sought(self, code: Code) -> bool:
         """Whether that run could tell."""
         return code in self._ids

@@ -97,12 +97,13 @@ class InboundLinks:
             ]
 
     def _count(self, links: Iterable[int], source: int) -> None:
-        kinds, count, leads_to_chain = Counter[int](), self.count, False
+        kinds, count, leads_to_chain = dict[int, int](), self.count, False
         for link in links:
             to = abs(link)
             if to == source or to >= len(self._wanted_ids):
                 continue
-            kinds[kind := self._kinds[to]] += 1
+            kind = self._kinds[to]
+            kinds[kind] = kinds.get(kind, 0) + 1
             if kind == UrlKind.MOVED and to in self._chains:
                 leads_to_chain = True
             if count[to] < FIRST:

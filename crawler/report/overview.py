@@ -148,10 +148,8 @@ class Overview(Struct, eq=False):
     def _is_own(self, site: str) -> bool:
         return site == self.site or site in self.hosts
 
-    def add_clicks(self, page: PageRow, clicks: int | None) -> None:
-        """Count the clicks to a page; None if no links lead to it."""
-        if page.run != self.run or not is_listed(page.outcome):
-            return
+    def add_clicks(self, clicks: int | None) -> None:
+        """Count the clicks to a listed page; None if no links lead to it."""
         if clicks is None:
             self.unreachable += 1
         else:

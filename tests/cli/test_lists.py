@@ -14,6 +14,7 @@ from crawler.cli import list_links
 from crawler.cli.demo.site import Site
 from crawler.cli.list import WITHOUT_PAGES
 from crawler.cli.list_links import Filter
+from crawler.frontier import queries
 from crawler.model.survey import PagesOfKind
 from crawler.parse.url import Url
 from crawler.report.catalogue import FILES, Code
@@ -96,7 +97,7 @@ def test_findings_about_the_site_need_no_pages(run: Run, monkeypatch: pytest.Mon
     with site.serve() as origin:
         run("crawl", origin, *QUICK, "--publish-base", "https://example.com")
         report = json.loads(run("report", origin, "--format", "json")[1])
-        monkeypatch.setattr(reports, "findings_of", None)
+        monkeypatch.setattr(queries, "page", None)
         rows = [(row["code"], row["url"]) for row in rows_of(run, "findings")]
     expected = [(one["code"], item["url"]) for one in report["findings"] for item in one["items"]]
     assert rows == expected

@@ -18,8 +18,9 @@ from crawler.frontier.sqlite.database import SqliteDatabase
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.reasons import SeedKind
 from crawler.model.rows import EdgeRow, PageRow, TargetRow
-from crawler.ports import Reads, reads
-from crawler.report.report import Finding
+from crawler.ports import Frontier, Reads, reads
+from crawler.report.findings import Findings, PageFinding
+from crawler.report.report import Finding, Known
 from crawler.settings.sections import Guard, Http, Output, Pace, Scope, Settings, State
 from tests.postgres import new_state
 
@@ -137,6 +138,18 @@ def counted(findings: Sequence[Finding]) -> list[tuple[str, int, int, int, int]]
     return [(one.code.value, one.count, one.new, one.links, one.pages) for one in findings]
 
 
+async def made_of_all_pages(frontier: Frontier, known: Known) -> list[PageFinding]:
+    """The findings, without a choice of the pages that may have one."""
+    findings, every = Findings.of(known), await pages(frontier)
+    for page in every:
+        findings.add_page(page)
+    findings.close()
+    async for chunk in frontier.stream(reads.Edges()):
+        for edges in chunk:
+            findings.link(edges)
+    return [found for page in every for found in findings.found(page)]
+
+
 @pytest.mark.parametrize(
     ("backend", "max_pages"),
     [
@@ -170,9 +183,13 @@ async def test_the_tally_is_that_of_the_report(
                 told = counted(await reports.count_findings(frontier, known))
                 suspects = [page async for chunk in frontier.stream(reads.Suspects()) for page in chunk]
                 every = {page.id: page for page in await pages(frontier)}
+                few = await reports.findings_of(frontier, known)
+                of_few = [one async for page in reports.pages_of(frontier, few) for one in few.found(page)]
+                of_all = await made_of_all_pages(frontier, known)
             finally:
                 await frontier.close()
             assert told == counted(whole.findings)
+            assert of_few == of_all
             assert told or max_pages
             for page in suspects:
                 full = every[page.id]

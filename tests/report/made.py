@@ -15,6 +15,7 @@ from crawler.model.trap import Trap
 from crawler.parse.url import Url
 from crawler.report.builder import ITEMS, ReportBuilder
 from crawler.report.catalogue import COMPARED, Code
+from crawler.report.findings import Findings
 from crawler.report.history import packed
 from crawler.report.report import Finding, Item, Known, SiteReport
 
@@ -106,7 +107,9 @@ class MadeState:
         for page in mine:
             if page.outcome:
                 outcomes[page.outcome] = outcomes.get(page.outcome, 0) + 1
-        return Balance(len(mine), outcomes, sum(not page.outcome for page in mine))
+        dates = {page.lastmod for page in mine if page.outcome == "listed"}
+        date = dates.pop() if len(dates) == 1 else None
+        return Balance(len(mine), outcomes, sum(not page.outcome for page in mine), date=date)
 
     def runs(self) -> Sequence[RunRow]:
         before = [
@@ -147,8 +150,10 @@ class MadeState:
 
     def report(self, most: int = ITEMS) -> SiteReport:
         """Make the passes over all rows, in the order of the program."""
-        builder = ReportBuilder(self.known(), most=most)
+        known = self.known()
+        builder = ReportBuilder(known, Findings.of(known), most=most)
         for page in self.in_order():
+            builder.findings.add_page(page)
             builder.add_page(page)
         builder.findings.close()
         for edges in self.leading():
@@ -158,6 +163,7 @@ class MadeState:
         clicks = builder.clicks()
         while due := clicks.take():
             clicks.add(self.links_of(due))
+        builder.add_clicks(clicks)
         for page in self.in_order():
             builder.pick(page)
         return builder.report(self.urls(builder.wanted()))

@@ -450,8 +450,10 @@ def many_edges() -> Iterator[EdgeRow]:
 @pytest.mark.slow
 def test_report_of_large_site_uses_little_memory() -> None:
     state = MadeState(2)
-    builder = ReportBuilder(state.known())
+    known = state.known()
+    builder = ReportBuilder(known, Findings.of(known))
     for page in many_pages():
+        builder.findings.add_page(page)
         builder.add_page(page)
     tracemalloc.start()
     builder.findings.close()

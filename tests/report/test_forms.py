@@ -30,6 +30,7 @@ from crawler.report import actions
 from crawler.report.advice import ADVICE
 from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import Code
+from crawler.report.findings import Findings
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text, svg
 from crawler.report.report import Finding, Item, SiteReport
 from tests.report.made import AWAY, HOSTILE, SITE, START, MadeState, hostile, planted
@@ -178,7 +179,8 @@ def not_published(reason: str) -> SiteReport:
     state.page("/", seed=START, was="listed")
     known = state.known()
     runs = [*known.runs[:-1], replace(known.runs[-1], refused=reason)]
-    return ReportBuilder(replace(known, run=runs[-1], runs=runs)).report({})
+    refused = replace(known, run=runs[-1], runs=runs)
+    return ReportBuilder(refused, Findings.of(refused)).report({})
 
 
 @pytest.mark.parametrize(

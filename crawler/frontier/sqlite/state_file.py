@@ -42,6 +42,7 @@ except ImportError:  # on Windows
 CHECKSUM: Final = "CREATE TABLE checksum (value INTEGER);"
 HEARTBEAT: Final = 5.0  # seconds between heartbeats
 MEMORY: Final = ":memory:"
+MAPPED: Final = 1 << 30  # bytes of the file that lists and reports see as memory: a quarter less time
 _LOCKED: Final = (
     0x4000_0002,
     510,
@@ -189,6 +190,7 @@ def _make_private(path: str) -> None:
 def _opened_to_read(path: str) -> sqlite3.Connection:
     db = open_to_read(Path(path))
     try:
+        db.execute(f"PRAGMA mmap_size = {MAPPED}")
         _check_version(db, path, read_only=True)
         if _version(db) != schema.VERSION:
             db = in_memory(db)
