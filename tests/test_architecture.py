@@ -36,10 +36,10 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4420,
-    "model": 2095,
+    "model": 2097,
     "errors": 172,
     "scratch": 72,
-    "settings": 1736,
+    "settings": 1740,
     "ports": 1045,
     "rules": 5264,
     "report": 4462,
@@ -48,7 +48,7 @@ BUDGETS = {
     "sitemap": 4990,
     "engine": 3973,
     "workers": 1425,
-    "app": 6386,
+    "app": 6401,
     "cli": 5998,
     "testing": 55,
 }

@@ -19,7 +19,6 @@ from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Output
 from crawler.sitemap.publish import publish_command, stylesheet
 from crawler.sitemap.publish.manifest import MANIFEST
-from crawler.sitemap.publish.publish import STDOUT
 from crawler.sitemap.publish.published import Published
 
 log = logging.getLogger("crawler")
@@ -52,10 +51,10 @@ async def deliver(runs: Runs, output: Output, published: Published) -> bool:
 
     Raises `OutputError` if it failed: the next run calls it again.
     """
-    if output.publish_command is None or output.output == STDOUT:
+    if output.publish_command is None or output.is_stdout:
         return False
-    folder = _folder(output)
-    now = Delivery(_digest(f"{output.publish_command}\n{folder}"), _files(folder, output, published))
+    folder = folder_of(output)
+    now = Delivery(_digest(f"{output.publish_command}\n{folder}"), _files(output, published))
     last = await runs.read(reads.LastPublication())
     before = Delivery.read(last.delivered if last else None, now.target)
     changed = [name for name, digest in now.files.items() if before.files.get(name) != digest]
@@ -76,17 +75,19 @@ async def deliver(runs: Runs, output: Output, published: Published) -> bool:
     return True
 
 
-def _folder(output: Output) -> Path | str:
-    """The folder, or the URL of an object store."""
-    return output.output if is_object_url(output.output) else Path(output.output).absolute()
+def folder_of(output: Output) -> str:
+    """The absolute path or the URL of the output; empty for stdout."""
+    if output.is_stdout:
+        return ""
+    return output.output if is_object_url(output.output) else str(Path(output.output).absolute())
 
 
 def _environ(
-    folder: Path | str, published: Published, changed: Sequence[str], removed: Sequence[str]
+    folder: str, published: Published, changed: Sequence[str], removed: Sequence[str]
 ) -> Mapping[str, str]:
     """The variables for the command. Files are named in an order in which they can be copied one by one."""
     return {
-        "SITEMAP_FOLDER": str(folder),
+        "SITEMAP_FOLDER": folder,
         "SITEMAP_ENTRY": published.files[-1].name,
         "SITEMAP_CHANGED": "\n".join([*changed, MANIFEST]),
         "SITEMAP_REMOVED": "\n".join(removed),
@@ -94,10 +95,10 @@ def _environ(
     }
 
 
-def _files(folder: Path | str, output: Output, published: Published) -> Mapping[str, str]:
+def _files(output: Output, published: Published) -> Mapping[str, str]:
     """The digest of each file, the entry point last; without the manifest, which changes with each run."""
     files = {}
-    style = stylesheet.SOURCE if isinstance(folder, str) else folder / stylesheet.NAME
+    style = stylesheet.SOURCE if is_object_url(output.output) else Path(output.output, stylesheet.NAME)
     if output.stylesheet and style.is_file():
         files[stylesheet.NAME] = hashlib.sha256(style.read_bytes()).hexdigest()[:DIGITS]
     return files | {file.name: file.sha256[:DIGITS] for file in published.files}

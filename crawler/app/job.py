@@ -15,12 +15,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from crawler.app.compose import access_of, open_fetcher
-from crawler.app.delivery import deliver
+from crawler.app.delivery import deliver, folder_of
 from crawler.app.features import writing
 from crawler.app.link_texts import read_link_texts
 from crawler.app.own_folder import own_folder_of
 from crawler.app.pages import OutcomeStream, Page, pages_of
-from crawler.app.parts import Given, Parts, begin_run, folder_of, open_given, open_parts
+from crawler.app.parts import Given, Parts, begin_run, open_given, open_parts
 from crawler.app.preflight import preflight
 from crawler.app.publication import doubts_of, final_site, in_published_order, result_of, with_examples
 from crawler.app.robots_line import ask_published
@@ -47,7 +47,7 @@ from crawler.model.phases import Phase
 from crawler.model.rows import PublicationRow
 from crawler.model.run import Run, SessionEnd, StopReason
 from crawler.model.settlement import Settlement
-from crawler.model.survey import Balance, SiteHealth, VanishedPages
+from crawler.model.survey import NONE_VANISHED, Balance, SiteHealth, VanishedPages
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
@@ -226,7 +226,7 @@ class Job(Struct, eq=False):
     async def _write(self, base: PublishBase, balance: Balance, *, complete: bool) -> Published:
         settings, frontier = self.settings, self.frontier
         self.doubts = await doubts_of(frontier, self.starts)
-        vanished = await self._ask_vanished() if complete else VanishedPages()
+        vanished = await self._ask_vanished() if complete else NONE_VANISHED
         result = await result_of(frontier, base, balance, self.doubts, complete=complete)
         if suspects_failures(settings.guard, result):
             result = replace(result, health=await self._ask_again())
@@ -298,7 +298,7 @@ class Job(Struct, eq=False):
                 sum(file.size for file in published.files),
                 *published.changes,
                 base=base.base,
-                folder=folder_of(self.settings.output.output),
+                folder=folder_of(self.settings.output),
                 files_changed=_files_changed(published, last),
                 delivered=last.delivered if last else None,
             )

@@ -17,9 +17,11 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from crawler.app.compose import Surroundings, access_of, open_visitor, traffic_of
+from crawler.app.delivery import folder_of
+from crawler.app.input_files import InputFile, started_by_input
 from crawler.app.own_folder import own_folder_of
 from crawler.app.report import found_before
-from crawler.app.seeding import Lines, Seeding, started_by_input
+from crawler.app.seeding import Seeding
 from crawler.app.settings_digests import avoids_logout, fingerprint, identity, most_pages, reading, terms
 from crawler.app.settings_urls import normaliser, publish_base, starts_of
 from crawler.app.state import far_of, is_database, is_file, state_path
@@ -48,9 +50,7 @@ from crawler.rules.page_rules import PageRules
 from crawler.rules.scope import SiteScope
 from crawler.rules.traps import Traps
 from crawler.settings.load import changed
-from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Settings
-from crawler.sitemap.publish.publish import STDOUT
 
 if TYPE_CHECKING:
     from crawler.workers.pool import WorkerPool
@@ -64,7 +64,7 @@ class Given(Struct, frozen=True):
     settings: Settings
     starts: tuple[Url, ...]
     base: PublishBase | None
-    inputs: Sequence[Lines]
+    inputs: Sequence[InputFile]
     # The start URLs come from --input: none of them has to lead to a page.
     starts_are_input: bool
 
@@ -119,7 +119,7 @@ class Parts(Struct, frozen=True):
 async def open_given(settings: Settings, stack: AsyncExitStack) -> Given:
     """Opens --input, which may name the start URLs. Raises `ConfigError`."""
     chosen = settings.scope
-    inputs = [Lines(name, normaliser(settings)) for name in dict.fromkeys(chosen.input)]
+    inputs = [InputFile(name, normaliser(settings)) for name in dict.fromkeys(chosen.input)]
     for lines in inputs:
         stack.callback(lines.close)
     if inputs and not chosen.start:
@@ -152,17 +152,10 @@ async def begin_run(frontier: Frontier, given: Given) -> Run:
             frontier.remember(PUBLISH_BASE, base.base if base else ""),
             frontier.remember(SETTINGS, changed(settings)),
             frontier.remember(IDENTITY, asdict(identity(settings, given.starts))),
-            frontier.remember(OUTPUT, folder_of(settings.output.output)),
+            frontier.remember(OUTPUT, folder_of(settings.output)),
             *(() if run.resumed else (frontier.remember(FOUND_BEFORE, before),)),
         )
     return run
-
-
-def folder_of(output: str) -> str:
-    """The absolute path or the URL of the output; empty for stdout."""
-    if output == STDOUT:
-        return ""
-    return output if is_object_url(output) else str(Path(output).absolute())
 
 
 @asynccontextmanager

@@ -7,29 +7,25 @@ the others.
 """
 
 import logging
-import os
-import sys
 import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import BinaryIO, Final
+from typing import Final
 
-import anyio
 import anyio.to_thread
 from msgspec import Struct, structs
 
-from crawler.app.settings_urls import line_url, normaliser, sitemap_of
+from crawler.app.input_files import GROUP, InputFile
+from crawler.app.settings_urls import normaliser, sitemap_of
 from crawler.engine.robots import Access
 from crawler.engine.seed_reader import Turn
 from crawler.engine.site import CrawledSite
-from crawler.errors import ConfigError
 from crawler.model.facts import Validators
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import SeedKind, SeedOutcome, Source, Why
@@ -38,116 +34,21 @@ from crawler.model.robots import Permit
 from crawler.model.seed import Seed, SeedCopy, SeedSettlement, SeedUrls
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
-from crawler.parse.url import Url, netloc
+from crawler.parse.url import Url
 from crawler.ports import Queue, Request, reads
 from crawler.rules import lastmod
 from crawler.rules.judge import validators_of
 from crawler.rules.redirects import Redirects
-from crawler.settings.sections import Scope, Settings
+from crawler.settings.sections import Settings
 from crawler.sitemap.publish.manifest import read_manifest
 from crawler.sitemap.tree import CHUNK, NESTED, ROOM_BY_LEVEL, is_web, read_file, sibling, slices
 
-GROUP: Final = 2_000  # URLs added to the frontier at once
 # Where sitemaps usually are, for an origin whose robots.txt names none.
 USUAL: Final = ("/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml")
 LARGEST_COPY: Final = 4_194_304  # bytes of a compressed sitemap that is kept
 NO_COPY: Final = SeedCopy(Validators(), b"")
-MOST_HOSTS: Final = 1_000  # different hosts in `--input`, if no start URL is given
 
 log = logging.getLogger("crawler.app.seeding")
-
-
-class Lines:
-    """The URLs of an `--input` file, one per line; `-` is stdin, `#` begins a comment. Others are skipped."""
-
-    def __init__(self, name: str, normalise: Normaliser) -> None:
-        """Raises `ConfigError` when the file cannot be read."""
-        self.name, self._normalise, self._entries = name, normalise, 0
-        try:
-            self._file: BinaryIO = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115 - read while crawling
-        except OSError as error:
-            raise ConfigError(f"--input: {name} cannot be read ({error.strerror}).") from error
-        self._numbered = enumerate(self._file, 1)
-
-    def map_to(self, normalise: Normaliser) -> None:
-        """From now on, reads URLs with this normaliser: of the site that turned out to be crawled."""
-        self._normalise = normalise
-
-    async def spool(self) -> None:
-        """Copies a pipe to a file, so that it can be read twice, and no thread blocks when the crawl ends."""
-        if self._file.seekable():
-            return
-        copy = TemporaryFile()  # noqa: SIM115 - closed by `close`
-        pipe, chunk = self._file.fileno(), b"-"
-        while chunk:
-            await anyio.wait_readable(pipe)
-            chunk = os.read(pipe, CHUNK)
-            copy.write(chunk)
-        copy.seek(0)
-        self._file, self._numbered = copy, enumerate(copy, 1)
-
-    def hosts(self) -> dict[str, Url]:
-        """The first URL of each host; the lines can be taken afterwards. Blocks."""
-        found: dict[str, Url] = {}
-        for line in self._file:
-            if url := line_url(_text(line), self._normalise):
-                found.setdefault(netloc(url), url)
-            if len(found) > MOST_HOSTS:
-                break
-        self._file.seek(0)
-        self._numbered = enumerate(self._file, 1)
-        return found
-
-    def take(self) -> SeedUrls | None:
-        """The next URLs; None at the end. Blocks. Raises `ConfigError` when the file fails."""
-        try:
-            chunk = list(islice(self._numbered, GROUP))
-        except OSError as error:
-            raise ConfigError(f"--input: {self.name} cannot be read ({error.strerror}).") from error
-        urls = [url for number, line in chunk if (url := self._read(number, line))]
-        self._entries += len(urls)
-        return dict.fromkeys(urls) if chunk else None
-
-    def settlement(self, seed: Seed) -> SeedSettlement:
-        return SeedSettlement(seed, SeedOutcome.READ, entries=self._entries)
-
-    def _read(self, number: int, line: bytes) -> Url | None:
-        text = _text(line)
-        if not text:
-            return None
-        url = line_url(text, self._normalise)
-        if url is None:
-            log.warning(
-                "skipped a line that is not a URL", extra={"fields": {"input": self.name, "line": number}}
-            )
-        return url
-
-    def close(self) -> None:
-        """Closes the file, unless it is stdin."""
-        if self._file is not sys.stdin.buffer:
-            self._file.close()
-
-
-def _text(line: bytes) -> str:
-    """The text of a line; empty for a comment."""
-    text = line.decode("utf-8-sig", "replace").strip()
-    return "" if text.startswith("#") else text
-
-
-async def started_by_input(scope: Scope, inputs: Sequence[Lines]) -> Scope:
-    """The scope without a given start URL: the first URL of each host becomes one. Raises `ConfigError`."""
-    if scope.scope == "path":
-        raise ConfigError("--scope path needs a start URL in addition to --input: its folder is the site.")
-    starts: dict[str, Url] = {}
-    for lines in inputs:
-        await lines.spool()
-        found = await anyio.to_thread.run_sync(lines.hosts)
-        starts |= {host: url for host, url in found.items() if host not in starts}
-    if not starts:
-        raise ConfigError(f"--input: no line in {' or '.join(scope.input)} is an http or https URL.")
-    if len(starts) > MOST_HOSTS:
-        raise ConfigError(f"--input names more than {MOST_HOSTS:,} hosts, and there is no start URL.")
-    return replace(scope, start=tuple(starts.values()))
 
 
 class DatesRead(Enum):
@@ -241,20 +142,20 @@ class Seeds:
     base: Url
     # Entered for each request: it waits until pages had their share.
     turn: Turn
-    inputs: Sequence[Lines] = ()
+    inputs: Sequence[InputFile] = ()
     # Usual addresses of sitemaps, which nobody has named: nothing is wrong if there is none.
     usual: Sequence[Url] = ()
     # Of sitemaps on the web.
     dates: DatesRead = DatesRead.NONE
-    _lines: dict[str, Lines] = field(init=False)
+    _files: dict[str, InputFile] = field(init=False)
 
     def __post_init__(self) -> None:
         """Indexes the files by their names in the state."""
-        self._lines = {lines.name: lines for lines in self.inputs}
+        self._files = {file.name: file for file in self.inputs}
 
     async def read(self, sitemaps: Sequence[str]) -> AsyncGenerator[tuple[Seed, SeedUrls], None]:
         """The URLs of the seeds, in groups. `sitemaps`: URLs and paths of the top-level sitemaps."""
-        await self.queue.add_seeds([Seed(SeedKind.INPUT, name) for name in self._lines], len(self._lines))
+        await self.queue.add_seeds([Seed(SeedKind.INPUT, name) for name in self._files], len(self._files))
         passed = await self.queue.add_seeds(
             [Seed(SeedKind.SITEMAP, name) for name in (*sitemaps, *self.usual)], ROOM_BY_LEVEL[0]
         )
@@ -304,14 +205,14 @@ class Seeds:
         near = set(await self.on_site(web))
         return [seed for seed in below if not is_web(seed.name) or seed.name in near]
 
-    async def _open(self, seed: Seed) -> Lines | Entries | SeedSettlement:
+    async def _open(self, seed: Seed) -> InputFile | Entries | SeedSettlement:
         """The opened seed, or a settlement that says why it cannot be read."""
         if seed.kind is SeedKind.INPUT:
-            lines = self._lines.get(seed.name)
-            if lines is None:
+            file = self._files.get(seed.name)
+            if file is None:
                 return SeedSettlement(seed, SeedOutcome.FAILED, "no longer given")
-            await lines.spool()
-            return lines
+            await file.spool()
+            return file
         if is_web(seed.name):
             return await self._fetch(seed)
         return Entries(read_file(seed.name), partial(self._join, self.base), place=seed.name)
@@ -319,7 +220,7 @@ class Seeds:
     def _join(self, base: Url, loc: str) -> Url | None:
         return self.normalise(loc, base)
 
-    async def _fetch(self, seed: Seed) -> Lines | Entries | SeedSettlement:
+    async def _fetch(self, seed: Seed) -> InputFile | Entries | SeedSettlement:
         """What is the same as in the last run, as the server says, is not sent again."""
         redirects = Redirects(Url(seed.name), self.normalise)
         if not await self.on_site([redirects.url]):
@@ -332,7 +233,7 @@ class Seeds:
 
     async def _answered(
         self, seed: Seed, redirects: Redirects, reply: Reply | Permit, copy: SeedCopy
-    ) -> Lines | Entries | SeedSettlement:
+    ) -> InputFile | Entries | SeedSettlement:
         if isinstance(reply, Permit):
             down = reply.why is Why.ROBOTS_DOWN
             return SeedSettlement(seed, SeedOutcome.ROBOTS_DOWN if down else SeedOutcome.ROBOTS)
@@ -383,7 +284,7 @@ class Seeding(Struct, frozen=True):
     settings: Settings
     queue: Queue
     site: CrawledSite
-    inputs: Sequence[Lines]
+    inputs: Sequence[InputFile]
 
     async def __call__(self, turn: Turn) -> AsyncGenerator[tuple[Seed, SeedUrls], None]:
         site, normalise = self.site, normaliser(self.settings, base=self.site.base)

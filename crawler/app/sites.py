@@ -108,7 +108,7 @@ def _kept_apart(settings: Settings, name: str, own: set[str]) -> Settings:
     if "state" not in own and state.state != MEMORY:
         state = replace(state, state=_state(settings, name))
     if "output" not in own:
-        if output.output == "-":
+        if output.is_stdout:
             raise ConfigError("--output -: several sites cannot be written to stdout; name one with --site.")
         output = replace(output, output=f"{output.output.rstrip('/')}/{name}")
     if "report" not in own:

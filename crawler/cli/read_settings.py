@@ -141,7 +141,7 @@ NEEDS: Final = (
          "with --format txt or jsonl"),
     Need(("hreflang", "images"), "format", lambda s: s.output.form == "xml",
          "with --format txt or jsonl", unless="render"),  # a crawl reports on them
-    Need(("gzip", "file_mode", "publish_command"), "output", lambda s: s.output.output != "-",
+    Need(("gzip", "file_mode", "publish_command"), "output", lambda s: not s.output.is_stdout,
          "with --output -"),
     Need(("publish_timeout",), "publish_command",
          lambda s: bool(s.output.publish_command or is_object_url(s.output.output)

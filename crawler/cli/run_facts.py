@@ -82,7 +82,7 @@ async def state_facts(frontier: Frontier, published: Published | None, settings:
 
 
 async def _publication(frontier: Frontier, published: Published, settings: Settings) -> dict[str, Any]:
-    is_stdout = settings.output.output == STDOUT
+    is_stdout = settings.output.is_stdout
     line = "" if is_stdout else published.robots_line
     named = await compared(frontier, settings, line)
     counts = {

@@ -10,13 +10,13 @@ are checked.
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Final
 
 import anyio
 import anyio.to_thread
 
 from crawler.engine.course import Counters, Limits
 from crawler.engine.site import CrawledSite
+from crawler.engine.visitor import MANY_LINKS
 from crawler.model.outcome import Listed, Moved, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import Settlement, Unvisited, Verdict, WhyUnvisited
@@ -28,7 +28,6 @@ from crawler.ports import Frontier, Reads, Visitor, reads
 from crawler.rules.record import keep_for
 
 # Links of one page, above which they are checked in a thread: each takes microseconds.
-MANY_LINKS: Final = 2_000
 
 
 @dataclass(eq=False, repr=False)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from crawler.model.external import BrokenFile, ExternalCheck
 from crawler.model.rendering import RenderedPage
-from crawler.model.survey import Restless, SiteHealth, VanishedPages
+from crawler.model.survey import NONE_VANISHED, Restless, SiteHealth, VanishedPages
 from crawler.model.visit import MissingPage, ScriptedPages
 from crawler.parse.url import Url
 
@@ -112,7 +112,7 @@ IDENTITY: Final = Note[Mapping[str, Any]]("identity", dict[str, Any], {})
 HEALTH: Final = Note[SiteHealth | None]("site health", SiteHealth | None, None)
 """Pages that were asked again because many failed; None: they were not."""
 
-VANISHED: Final = Note[VanishedPages]("vanished", VanishedPages, VanishedPages())
+VANISHED: Final = Note[VanishedPages]("vanished", VanishedPages, NONE_VANISHED)
 """The published pages to which no link leads any more."""
 
 MISSING: Final = Note[Mapping[str, MissingPage] | None]("missing", dict[str, MissingPage] | None, None)

@@ -286,3 +286,6 @@ class VanishedPages(Struct, frozen=True):
     count: int = 0
     asked: Sequence[VanishedPage] = ()
     others: Sequence[Url] = ()
+
+
+NONE_VANISHED: Final = VanishedPages()

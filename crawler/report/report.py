@@ -12,14 +12,12 @@ from msgspec.structs import replace
 
 from crawler.model.external import ExternalCheck, ExternalCounts
 from crawler.model.rows import HostRow, RunRow
-from crawler.model.survey import Balance, PagesOfKind, VanishedPages
+from crawler.model.survey import NONE_VANISHED, Balance, PagesOfKind, VanishedPages
 from crawler.model.trap import Trap
 from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code, Severity
 from crawler.report.changes import Changes
 from crawler.report.formatting import counted
 from crawler.report.overview import Extremes, Folder
-
-NONE_VANISHED: Final = VanishedPages()
 
 
 class Said(NamedTuple):

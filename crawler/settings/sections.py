@@ -328,6 +328,10 @@ class Output(Section):
         """The format of the sitemap itself: xml, txt or jsonl."""
         return "xml" if self.format == HTML else self.format
 
+    @property
+    def is_stdout(self) -> bool:
+        return self.output == "-"
+
 
 @dataclass(**SHARED)
 class Guard(Section):

@@ -11,7 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from crawler.app.seeding import GROUP, Entries, Lines, Seeds
+from crawler.app.input_files import GROUP, InputFile
+from crawler.app.seeding import Entries, Seeds
 from crawler.engine.robots import Access
 from crawler.errors import ConfigError
 from crawler.frontier.sqlite.frontier import SqliteFrontier
@@ -254,7 +255,7 @@ async def test_a_broken_sitemap_is_reported_and_the_others_are_read(
     assert [record.message for record in caplog.records] == [said]
 
 
-def taken(given: Lines) -> list[str]:
+def taken(given: InputFile) -> list[str]:
     found: list[str] = []
     while (chunk := given.take()) is not None:
         found += chunk
@@ -264,7 +265,7 @@ def taken(given: Lines) -> list[str]:
 def lines(content: bytes, tmp_path: Path) -> list[str]:
     path = tmp_path / "urls.txt"
     path.write_bytes(content)
-    given = Lines(str(path), Normaliser())
+    given = InputFile(str(path), Normaliser())
     try:
         return taken(given)
     finally:
@@ -285,7 +286,7 @@ def test_a_long_file_is_read_in_groups(tmp_path: Path) -> None:
 
 def test_a_dash_is_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"http://a.example/\n")))
-    given = Lines("-", Normaliser())
+    given = InputFile("-", Normaliser())
     assert taken(given) == ["http://a.example/"]
     given.close()
 
@@ -293,7 +294,7 @@ def test_a_dash_is_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["none.txt", "."])
 def test_an_unreadable_file_is_one_sentence(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match=r"--input: .* cannot be read"):
-        Lines(str(tmp_path / name), Normaliser())
+        InputFile(str(tmp_path / name), Normaliser())
 
 
 def test_long_urls_of_short_links_are_limited() -> None:

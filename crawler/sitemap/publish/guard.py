@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from crawler.errors import PublishRefused
 from crawler.model.outcome import says
 from crawler.model.reasons import Why
-from crawler.model.survey import AlikePages, Failures, SiteHealth, VanishedPages
+from crawler.model.survey import NONE_VANISHED, AlikePages, Failures, SiteHealth, VanishedPages
 from crawler.rules import failures
 from crawler.rules.incomplete_site import without_flag
 from crawler.settings.sections import Guard
@@ -24,7 +24,6 @@ from crawler.sitemap.publish.identity import SitemapIdentity
 PUBLICATIONS_COMPARED: Final = 7  # publications that a new one is compared with
 FEWEST_REMOVED: Final = 5  # removed URLs, below which their share is not significant while others stay
 
-NONE_VANISHED: Final = VanishedPages()
 NONE_ALIKE: Final = AlikePages()
 
 _NOT_FETCHED: Final = frozenset(f"unlisted:{why.value}" for why in (

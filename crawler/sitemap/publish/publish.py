@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from crawler.sitemap.publish.object_store import Store
     from crawler.sitemap.write.html_pages import HtmlPages
 
-STDOUT: Final = "-"
 MIRROR: Final = ".published"  # folder with a copy of what is in an object store
 VALIDATED: Final = frozenset({"xml", "txt"})
 
@@ -94,10 +93,10 @@ async def publish(
     output, dates = settings.output, settings.dates
     check_settings(output)
     # What is one file has no sections.
-    sections = settings.split.section if FORMS[output.form].splits and output.output != STDOUT else ()
+    sections = settings.split.section if FORMS[output.form].splits and not output.is_stdout else ()
     style = Style(
         form=output.form,
-        gzip=output.gzip and output.output != STDOUT,
+        gzip=output.gzip and not output.is_stdout,
         max_urls=output.max_urls,
         max_bytes=output.max_bytes,
         changefreq=dates.changefreq,
@@ -108,7 +107,7 @@ async def publish(
     )
     base = (output.publish_base or crawl.site).rstrip("/")
     draft = _Draft(entries, style, settings.guard, base, crawl, sections, output.format == HTML)
-    if output.output == STDOUT:
+    if output.is_stdout:
         return await _print_draft(draft)
     if url := parsed(output.output):
         return await _put_draft(draft, output, url, last_check)
@@ -118,7 +117,7 @@ async def publish(
 def check_settings(output: Output) -> None:
     """Raises `ConfigError` for settings that this kind of output cannot have."""
     stylesheet.check(output)
-    if output.format == HTML and output.output == STDOUT:
+    if output.format == HTML and output.is_stdout:
         raise ConfigError("--format html is several files: choose a folder with --output.")
     if not is_object_url(output.output):
         if output.cache_control:
@@ -287,7 +286,7 @@ async def check_output(output: Output) -> None:
         from crawler.sitemap.publish.object_store import abandonable  # noqa: PLC0415 - as above
 
         await abandonable(partial(_check_store, url, output.publish_timeout))
-    elif output.output != STDOUT:
+    elif not output.is_stdout:
         check_folder(output)
 
 

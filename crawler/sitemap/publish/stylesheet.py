@@ -16,7 +16,7 @@ SOURCE: Final = Path(__file__).with_name(NAME)
 
 def check(output: Output) -> None:
     """Raises `ConfigError` if files of this kind cannot have a stylesheet."""
-    if output.stylesheet and (output.gzip or output.form != "xml" or output.output == "-"):
+    if output.stylesheet and (output.gzip or output.form != "xml" or output.is_stdout):
         raise ConfigError(
             "--stylesheet needs XML files without compression: add --no-gzip, and leave --format xml and a "
             "folder as --output."
