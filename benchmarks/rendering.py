@@ -1,6 +1,6 @@
 """What `--render` costs: a rendered page beside a plain one, and a site of plain pages with `--render auto` beside `off`.
 
-    .venv/bin/python benchmarks/rendering.py            # the three applications of the tests, each three times,
+    .venv/bin/python benchmarks/rendering.py            # the four applications of the tests, each three times,
                                                         # and the next night, in which nothing has changed
     .venv/bin/python benchmarks/rendering.py --crawlee PYTHON   # and crawlee beside it
     .venv/bin/python benchmarks/rendering.py --plain    # instructions of 300 plain pages with a script, by valgrind

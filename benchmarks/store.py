@@ -40,8 +40,7 @@ from crawler.parse.url import Url
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crawler.model.lease import Lease
-
+    from crawler.model.visit import Lease
     from crawler.ports import Frontier
 
 HERE: Final = Path(__file__)

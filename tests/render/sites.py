@@ -1,4 +1,4 @@
-"""The three single-page applications, served on loopback: 65 pages each, with one shell for all of them."""
+"""The four single-page applications, served on loopback: 65 pages each, with one shell for all of them."""
 
 import hashlib
 import json
@@ -8,6 +8,7 @@ from pathlib import Path
 from crawler.cli.demo.site import CannedResponse, Site
 
 BUILT = Path(__file__).parent / "apps" / "built"
+APPS = ("angular", "react", "svelte", "vue")
 SECTIONS = ("tea", "coffee", "cocoa", "juice")
 ITEMS = 15  # in each section
 TYPES = {"html": "text/html; charset=utf-8", "js": "text/javascript", "css": "text/css"}

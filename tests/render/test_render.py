@@ -1,4 +1,4 @@
-"""Pages made by scripts, rendered by the browser of the system: three applications, in one run or in several."""
+"""Pages made by scripts, rendered by the browser of the system: four applications, in one run or in several."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import program
-from tests.render.sites import paths, spa
+from tests.render.sites import APPS, paths, spa
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("browser")]
 
@@ -45,7 +45,7 @@ SOME = ("--include", "/", "--include", "/tea", "--include", "/tea/*5")
 OF_SOME = {"/", "/tea", "/tea/5", "/tea/15"}
 
 
-@pytest.mark.parametrize("app", ["react", "vue"])  # the next test crawls the third
+@pytest.mark.parametrize("app", [app for app in APPS if app != "svelte"])  # that one the next test crawls
 def test_every_page_of_an_application_is_listed(app: str, tmp_path: Path) -> None:
     """Of some of them: each one takes a second of processor time."""
     site = spa(app)
@@ -54,7 +54,8 @@ def test_every_page_of_an_application_is_listed(app: str, tmp_path: Path) -> Non
         assert done.returncode == 0, done.stderr
         assert listed(tmp_path) == sorted(origin + path for path in OF_SOME)
     assert OF_SOME.issubset(paths())
-    assert site.requests("/assets/index.js") == 1, "a script is requested once"
+    script = "/main.js" if app == "angular" else "/assets/index.js"
+    assert site.requests(script) == 1, "a script is requested once"
     assert site.requests("/api/tea/5.json") == 1
 
 
