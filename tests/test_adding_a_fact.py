@@ -30,10 +30,11 @@ def change(text: str, diff: str) -> str:
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_the_steps_of_adding_a_fact_are_complete(tmp_path: Path, processes: str) -> None:
     shutil.copytree(ROOT / "crawler", tmp_path / "crawler")
-    for step in STEPS.split("\n## ")[1:]:
-        [name] = re.findall(r"^In `(crawler/[\w/]+\.py)`", step, re.MULTILINE)
-        for diff in re.findall(r"```diff\n(.*?)```", step, re.DOTALL):
+    path = tmp_path
+    for name, diff in re.findall(r"(?ms)^In `(crawler/[\w/]+\.py)`|^```diff\n(.*?)```", STEPS):
+        if name:
             path = tmp_path / name
+        else:
             path.write_text(change(path.read_text(), diff))
     site = Site()
     site.page("/", links=["/a"])  # in English

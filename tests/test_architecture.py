@@ -35,19 +35,19 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4420,
+    "parse": 4482,
     "model": 2097,
     "errors": 172,
     "scratch": 72,
     "settings": 1740,
     "ports": 1045,
-    "rules": 5264,
+    "rules": 5265,
     "report": 4462,
     "fetch": 4144,
     "frontier": 9475,
     "sitemap": 4990,
     "engine": 3973,
-    "workers": 1425,
+    "workers": 1427,
     "app": 6401,
     "cli": 5998,
     "testing": 55,

@@ -27,8 +27,8 @@ from crawler.model.rendering import Rendering
 from crawler.model.rows import AnchorRow, PageRow
 from crawler.parse.extract import Extract
 from crawler.parse.feeds import FEED_TYPES
-from crawler.parse.html import ParsedPage
 from crawler.parse.normalise import Normaliser
+from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, reads
 from crawler.report.catalogue import Severity

@@ -19,7 +19,8 @@ from crawler.model.visit import Lease, Visit
 from crawler.parse import feeds
 from crawler.parse.anchors import MOST_ANCHORS, Anchor, clean
 from crawler.parse.extract import Extract
-from crawler.parse.html import PageSource, ParsedPage
+from crawler.parse.html import PageSource
+from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.url import Url
 from crawler.ports import Reader, Request
 from crawler.rules.judge import PAGE_STATUSES, Judge

@@ -21,8 +21,8 @@ from crawler.model.outcome import Listed, Moved, Unlisted
 from crawler.model.reasons import Why
 from crawler.model.settlement import Settlement, Unvisited, Verdict, WhyUnvisited
 from crawler.model.visit import Lease, Link, Links
-from crawler.parse.html import MAX_LINKS
 from crawler.parse.page_links import MAX_LINK_BYTES
+from crawler.parse.parsed_page import MAX_LINKS
 from crawler.parse.url import origin
 from crawler.ports import Frontier, Reads, Visitor, reads
 from crawler.rules.record import keep_for

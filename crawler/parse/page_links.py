@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
-from crawler.parse.html import ParsedPage
 from crawler.parse.normalise import Normaliser
+from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.url import LONGEST_URL, Url
 
 MAX_LINK_BYTES: Final = 4_000_000  # of the resolved URLs: a long base makes a long URL of each short link

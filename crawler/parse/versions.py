@@ -18,7 +18,8 @@ from crawler.parse.late import late
 from crawler.parse.refresh import ASCII_WHITESPACE
 
 if TYPE_CHECKING:
-    from crawler.parse.html import PageSource, ParsedPage
+    from crawler.parse.html import PageSource
+    from crawler.parse.parsed_page import ParsedPage
 
 WITHOUT_ECHO: Final = frozenset({Extract.ECHOLESS, Extract.VALUELESS})
 MOST_ECHOES: Final = 2_000  # links of one page that are compared with its address

@@ -13,7 +13,7 @@ from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
 
 if TYPE_CHECKING:  # commands that only read the state do not load the HTML parser
-    from crawler.parse.html import ParsedPage
+    from crawler.parse.parsed_page import ParsedPage
 
 
 class SeenPage(Struct, frozen=True):

@@ -8,7 +8,8 @@ from crawler.model.visit import Lease
 
 if TYPE_CHECKING:  # commands that only read the state do not load the HTML parser
     from crawler.model.reply import Broken
-    from crawler.parse.html import PageSource, ParsedPage
+    from crawler.parse.html import PageSource
+    from crawler.parse.parsed_page import ParsedPage
 
 
 class Visitor(Protocol):

@@ -25,8 +25,9 @@ from crawler.parse import headers as fields
 from crawler.parse import url as urls
 from crawler.parse.extract import Extract
 from crawler.parse.feeds import FEED_TYPES
-from crawler.parse.html import PageSource, ParsedPage
+from crawler.parse.html import PageSource
 from crawler.parse.normalise import Normaliser
+from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.robots_meta import Directives
 from crawler.parse.url import Url
 from crawler.ports.features import PageFeature, SeenPage

@@ -21,7 +21,7 @@ from crawler.parse import url as urls
 from crawler.parse.url import Url
 
 if TYPE_CHECKING:  # commands that only read a state load no parser
-    from crawler.parse.html import ParsedPage
+    from crawler.parse.parsed_page import ParsedPage
 
 LAST: Final = Url("~")  # after all URLs
 KIND: Final = 12  # characters of the name of a kind

@@ -17,8 +17,8 @@ from crawler.model.outcome import Listed, VisitOutcome
 from crawler.model.settlement import Verdict, VisitResult
 from crawler.model.visit import Lease, MissingPage, Prior, Visit
 from crawler.parse import headers
-from crawler.parse.html import MAX_IN_HEAD, MAX_LINKS
 from crawler.parse.late import late
+from crawler.parse.parsed_page import MAX_IN_HEAD, MAX_LINKS
 from crawler.parse.url import HTTP_ORIGIN, ReceivedUrl, Url
 from crawler.rules.judge import unchanged
 from crawler.settings.sections import Settings

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
 from crawler.parse.anchors import clean
-from crawler.parse.html import MAX_LINKS, PageSource, ParsedPage, shown_title
+from crawler.parse.html import PageSource, shown_title
+from crawler.parse.parsed_page import MAX_LINKS, ParsedPage
 from crawler.parse.url import Url
 from crawler.workers.channel import MALFORMED
 from crawler.workers.sandbox_child import ANSWER, NoPage, Question, return_memory

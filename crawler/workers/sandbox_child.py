@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from crawler.parse.html import PageSource, ParsedPage
+from crawler.parse.html import PageSource
+from crawler.parse.parsed_page import ParsedPage
 from crawler.workers import framing
 
 # Bytes of a page after which free memory is returned to the system: 10 MB or more, while the process is idle.

@@ -11,8 +11,9 @@ from crawler.model.outcome import Failed, Listed
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.visit import Lease, Visit
-from crawler.parse.html import PageSource, ParsedPage
+from crawler.parse.html import PageSource
 from crawler.parse.normalise import Normaliser
+from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.url import Url
 from crawler.ports import Request
 from crawler.rules.judge import Judge, JudgeRules

@@ -4,12 +4,14 @@ import pytest
 
 from crawler.parse import html, page_links, refresh, risk
 from crawler.parse.extract import Extract
+from crawler.parse.html_elements import SMALL_PAGE
 from crawler.parse.normalise import Normaliser
+from crawler.parse.parsed_page import ParsedPage
 
 URL = "https://example.com/dir/page"
 
 
-def page(markup: str | bytes, charset: str | None = "utf-8") -> html.ParsedPage:
+def page(markup: str | bytes, charset: str | None = "utf-8") -> ParsedPage:
     body = markup.encode() if isinstance(markup, str) else markup
     return html.extract(html.PageSource(body, URL, charset=charset))
 
@@ -62,7 +64,7 @@ def test_large_pages_are_read_as_small_ones(markup: str) -> None:
         html.extract(
             html.PageSource(f"{markup}<!--{'-' * length}".encode(), URL, "utf-8", frozenset(Extract))
         )
-        for length in (0, html.SMALL_PAGE)
+        for length in (0, SMALL_PAGE)
     )
     assert small == large
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.parse.extract import Extract
-from crawler.parse.html import PageSource, ParsedPage
+from crawler.parse.html import PageSource
+from crawler.parse.parsed_page import ParsedPage
 
 HOME = "https://a.example"
 PLAIN = frozenset({Extract.FINGERPRINT})

@@ -33,8 +33,8 @@ from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.robots import Permit
 from crawler.model.survey import PagesOfKind, ScriptedKinds, Survey
 from crawler.model.visit import LONGEST_VISIT, Lease, Prior, ScriptedPages, Visit
-from crawler.parse.html import ParsedPage
 from crawler.parse.normalise import Normaliser
+from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.url import Url
 from crawler.ports import Request
 from crawler.rules import rendering as rules

@@ -11,9 +11,9 @@ from crawler.model.reasons import Cause, Why
 from crawler.model.reply import Broken, Headers, Response
 from crawler.model.settlement import Verdict
 from crawler.model.visit import Lease, Links, Prior, Visit
-from crawler.parse.html import ParsedPage
 from crawler.parse.normalise import Normaliser
 from crawler.parse.page_links import MAX_LINK_BYTES
+from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.url import Url
 from crawler.rules.canonicals import SEVERAL
 from crawler.rules.judge import Judge, JudgeRules

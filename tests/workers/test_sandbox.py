@@ -15,7 +15,8 @@ import pytest
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken
 from crawler.parse.extract import Extract
-from crawler.parse.html import PageSource, ParsedPage
+from crawler.parse.html import PageSource
+from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.risk import SHORT_BYTES
 from crawler.workers import sandbox
 from crawler.workers.sandbox import Sandbox
