@@ -186,7 +186,7 @@ def not_published(reason: str) -> SiteReport:
 @pytest.mark.parametrize(
     ("refused", "shown"),
     [
-        ("Of 1,200 pages (40%), 3 failed; it stays.", "Of 1,200 pages (40%), 3 failed; it stays."),
+        ("Of 1,200 pages (40% (404, 410)), 3 failed.", "Of 1,200 pages (40% (404, 410)), 3 failed."),
         ("or --max-shrink 100% does, and --force.", "or `--max-shrink` 100% does, and `--force`."),
         (
             "12 (such as https://evil.example/@you, /a_b_c): #1.",

@@ -32,7 +32,7 @@ ROOM: Final = 60_000  # characters
 ITEMS: Final = 20  # items of each finding
 CUT: Final = "\nThe rest did not fit: see `sitemap-crawler report`.\n"
 _TICKS: Final = re.compile(r"`+")
-_PLAIN: Final = re.compile(r"(?!\(?www\.)\(?[0-9a-z,.;:%'-]*\)?[,.;:]*", re.IGNORECASE | re.ASCII)
+_PLAIN: Final = re.compile(r"(?!\(?www\.)\(?[0-9a-z,.;:%'-]*[),.;:]*", re.IGNORECASE | re.ASCII)
 """A word that is no markup anywhere but at the beginning of a line."""
 
 
