@@ -1,7 +1,7 @@
-"""The findings about files that do not answer or are disallowed: an item a file, with the pages that load it.
+"""The findings about files that do not answer or are disallowed: one item for each, with pages that load it.
 
-Which these are is noted by `file_check`; the pages are those of the newest run. Memory grows with these
-files, and by a byte for each page; in `pages_with` with the pages, but its caller bounds what it asks for.
+`file_check` notes which files these are; the pages are those of the newest run. Memory grows with the files,
+and by one byte per page.
 """
 
 from array import array

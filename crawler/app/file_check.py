@@ -1,9 +1,9 @@
 """Checks files that listed pages load (`--check-files` with `--check-external`): whether they answer.
 
-Those on hosts of the site are asked as its pages are: by robots.txt, at the pace of the crawl; all others as
-links to other sites (`external`). By HEAD, and by GET where that may not tell. What is broken is noted, for
-the report and the next sitemap, and what robots.txt of the site disallows; of files that were not asked, what
-was known stays.
+Files on hosts of the site are requested like its pages: by robots.txt, at the pace of the crawl; all others
+like links to other sites (`external`). By HEAD, and by GET where HEAD may not tell. Files that are broken, or
+disallowed by robots.txt of the site, are noted for the report and the next sitemap; what was known of files
+that were not requested stays.
 """
 
 import logging

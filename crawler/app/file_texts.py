@@ -1,7 +1,7 @@
-"""Finds out what stands for broken files, and where on their page they are: it reads the first page of each.
+"""Finds the text of broken files, such as the description of an image, and where on a page they stand.
 
-As `link_texts` does for links, within what that leaves of `--link-pages`; one page tells of a file, as its
-text is the same on most. Nothing here changes what is listed.
+As `link_texts` does for links, with the pages that it leaves of `--link-pages`. The first page that loads a
+file is enough, as the text is the same on most. Nothing here changes what is listed.
 """
 
 from collections import defaultdict

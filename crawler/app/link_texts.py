@@ -1,9 +1,9 @@
-"""Finds out what links say that have a finding, and where on their page they stand: it reads pages again.
+"""Finds the text of links that have a finding, and where on a page they stand, by reading pages again.
 
-To keep the text of every link would cost more than a crawl may. So a few pages are chosen once the findings
-are known: of each target the first that link to it, those that tell of most links first, so that what
-strangers post comes after the template. What was read stays until the content of the page changes. Nothing
-here changes what is listed.
+Keeping the text of every link would cost more than a crawl may. So a few pages are chosen once the findings
+are known: the first ones that link to each target, and of these the ones with most such links first, so that
+the template comes before what strangers post. What was read stays until the content of the page changes.
+Nothing here changes what is listed.
 """
 
 import logging

@@ -1,9 +1,9 @@
-"""The objects of a state in an object store: its lock, the packed state, and the record of which it is.
+"""The objects of a state in an object store: its lock, the packed state, and the record that names it.
 
 `site.db` is the record, a little JSON; it names the packed state, `site.db.TOKEN.1.gz`, with its size and
 checksum. Each is put as a whole, the record last and on the condition that nobody has put another since: a
-reader never gets half a state, and of two jobs one puts. `site.db.lock` keeps a second job out. Its owner
-puts it again every minute; whether it still does is told by the clock of the store, never by ours.
+reader never gets half a state, and only one of two jobs succeeds. `site.db.lock` keeps a second job out. Its
+owner puts it again every minute; whether it still does is told by the clock of the store, never by ours.
 
 Blocking: it is called from threads, by `stored_frontier`.
 """

@@ -4,7 +4,7 @@ It is a short text for a chat, and the report without its lists. A chat interpre
 whatever may come from the network stands in a code span, without the characters that could end it or that
 Slack reads as commands. It is posted to the URL in the variable that `--webhook-env` names.
 
-That URL is a secret: it appears in no log, error, state, report or metric, and nor does anything that a
+That URL is a secret: it appears in no log, error, state, report or metric, and neither does anything that a
 failed request says of it. It is requested through our own transport, with the address guard, without
 credentials of the crawl, without following redirects, and always with verified certificates. Whatever goes
 wrong is a warning.

@@ -1,7 +1,7 @@
 """The rows of `list links`: the links of each page, with what they lead to.
 
-There may be a hundred for each URL, and most lead where others do. So what a target has in common in all its
-rows is spelt once, as it is written, and remembered for many targets, 250 bytes each, in their places by id.
+There may be a hundred for each URL, and most lead where others do. So what all rows of a target have in
+common is formatted once, and remembered for many targets by id, 250 bytes each.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Asks the state for several things that do not depend on each other: of one that is far away, together."""
+"""Asks the state for several things that do not depend on each other: at once, if it is far away."""
 
 from collections.abc import Coroutine
 from typing import Any, TypeVar, overload

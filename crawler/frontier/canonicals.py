@@ -1,4 +1,4 @@
-"""Pages whose canonical is ignored: they are listed after all. Which, is decided by `rules.canonicals`."""
+"""Pages whose canonical is ignored: they are listed after all. `rules.canonicals` decides which."""
 
 from collections.abc import Callable, Iterable
 from typing import Final

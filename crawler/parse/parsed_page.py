@@ -1,4 +1,4 @@
-"""What was read of a page."""
+"""What was read of a page. Pure values."""
 
 from typing import Annotated, Final, NamedTuple
 
@@ -49,7 +49,7 @@ class ParsedPage(NamedTuple):
     # Digests of the pieces of text, if the content is not what was known, or on request.
     pieces: Annotated[tuple[int, ...], Meta(max_length=MOST_PIECES)] = ()
     blocks: Blocks = ()  # without what repeats the URL, if requested
-    # The same with what repeats the URL, and without its name only, of a page with few.
+    # The same with what repeats the URL, and without its name only, of a page with few blocks.
     echoed: Annotated[tuple[Blocks, ...], Meta(max_length=2)] = ()
     # hreflang and href of language versions, if requested
     alternates: Annotated[tuple[tuple[str, str], ...], Meta(max_length=MAX_ALTERNATES)] = ()

@@ -1,8 +1,8 @@
 """Which fingerprints a page has: of its content, with and without what repeats its address, and in any order.
 
-What is compared is made in `fingerprint`, what repeats an address found in `echo`; `html` reads the page. A
-page is the same under whatever address it is read: so one that is compared without what repeats its address
-says as well what it would say at its own, and other pages pay nothing for it. Pure.
+`fingerprint` makes what is compared, `echo` finds what repeats an address, and `html` reads the page. Only a
+page that is compared without what repeats its address also gets a fingerprint with it, by which the same page
+is recognised at other addresses. Pure.
 """
 
 import re

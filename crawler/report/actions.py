@@ -1,4 +1,4 @@
-"""What to do first: the findings as actions, each with how much of a finding it mends.
+"""What to do first: the findings as actions, each with the share of a finding that it mends.
 
 An action is merged over all items that it mends: a link or an image in the template, a page with many faults,
 a folder that holds most of the failing URLs. Pure.

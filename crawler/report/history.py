@@ -1,7 +1,7 @@
 """What the findings of a run are compared with: those of the run that was published last before it.
 
 A finding is the same in two runs if its code and its URL are. The next run packs what that run had, before it
-changes anything: what was linked, listed or redirected then is known no more afterwards. Of groups of
+changes anything: what was linked, listed or redirected then is no longer known afterwards. Of groups of
 duplicates and of files, only what was mended is told like this; missing dates and what concerns the site as a
 whole are not compared.
 """

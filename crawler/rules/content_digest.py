@@ -1,4 +1,4 @@
-"""Of which pages the text is fingerprinted, beside the digest of their bytes, which every page has.
+"""Which pages get a fingerprint of their text, beside the digest of the bytes that every page has.
 
 A fingerprint shows which pages have the same text, and whether the text of a page changed when its bytes did.
 A page with a trusted header needs neither; as long as its bytes stay the same, its text does, too. The choice

@@ -1,8 +1,8 @@
 """Failed URLs when a publication is decided: which of them count, and whether the site itself is ill.
 
-Many failures may be the site's places that fail for everyone, or links that a stranger has posted: then the
-pages that answered in this run answer again, and the failures are findings. The engine asks; this decides.
-Pure.
+Many failures may come from places of the site that fail for everyone, or from links that a stranger posted:
+then the pages that answered in this run answer again, and the failures are findings. The engine asks; this
+decides. Pure.
 """
 
 from collections.abc import Iterable, Mapping

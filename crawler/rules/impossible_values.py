@@ -1,7 +1,7 @@
 """Whether the values of a parameter exist: what a site shows for values that none can have.
 
-Pages of a query pattern that only repeat their addresses may be true pages of which nothing is said, or
-answers to whatever is asked; an impossible value tells. Each parameter that differs among the pages is asked
+Pages of a query pattern that only repeat their addresses may be real pages with little to say, or answers to
+anything that is asked; an impossible value tells which. Each parameter that differs among the pages is asked
 for alone, in two of them; `engine.query_values` asks. Pure.
 """
 

@@ -1,8 +1,8 @@
 """For which search engines a page may be indexed, by its robots elements and X-Robots-Tag fields. Pure.
 
-A sitemap is read by search engines: what keeps a page from one of `--bots` keeps it out, as what keeps it
-from all does. For any other engine it is only worth a finding. Which links are followed is decided by what is
-said to this crawler alone.
+A sitemap is read by search engines: a page that one of `--bots` may not index is left out, as is one that
+none may. If it is kept from another engine only, that is a finding. Which links are followed depends only on
+what is said to this crawler.
 """
 
 from collections.abc import Iterable

@@ -9,7 +9,7 @@ all pages of the site tell (`lastmod.restless`).
 
 Before the pieces stands what became of the page in the last run, a `LastChange`, and digests of the pieces
 that were new in it and of those that were gone, by which pages are found that changed in the same way at
-once (`lastmod.blocks_at_once`), over some nights (`rolled_out`), or one after the other (`shown_in_turn`). Of
+once (`lastmod.is_noisy`), over some nights (`rolled_out`), or one after the other (`shown_in_turn`). Of
 a page that did not change since, most of these digits stay, with the number of quiet runs. Pure.
 """
 

@@ -1,7 +1,7 @@
 """The URL of a place in an object store: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX`.
 
-Parses the values of `--output`, of which every other one is a folder, and of `--state`, where it names an
-object. It never contains credentials: those come from the environment (`sitemap.publish.object_store`).
+Parses the values of `--output`, where anything else is a folder, and of `--state`, where it names an object.
+It never contains credentials: those come from the environment (`sitemap.publish.object_store`).
 """
 
 import re

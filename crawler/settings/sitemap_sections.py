@@ -1,6 +1,6 @@
 """One `[[section]]` of the settings: pages whose URLs stand in sitemap files of their own.
 
-Declares its keys. Which section a URL is in is decided in `rules.sitemap_sections`.
+Declares its keys. Which section a URL is in is decided in `rules.page_rules`.
 """
 
 import re

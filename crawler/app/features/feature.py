@@ -1,4 +1,4 @@
-"""What an optional feature adds, at each place where the program asks: one class a feature, one file a class.
+"""What an optional feature adds, at each place where the program asks: one class and one file for each.
 
 A feature is no plug-in: the tuple `FEATURES` of this package names all of them, in the order of what they
 add to an entry. What a feature reads of a page is stored by its name, as URLs with a label, so a new one

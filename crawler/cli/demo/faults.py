@@ -1,4 +1,4 @@
-"""The second website of the demo: a town's site with nearly every fault that a report tells, and its truth.
+"""The second website of the demo: a town's site with nearly all faults that a report can name.
 
 `TRUTH` has the findings by code, as paths. Dates are fixed in the past: every run has the same result.
 """

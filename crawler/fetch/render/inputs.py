@@ -1,8 +1,8 @@
 """What a page is made from, and whether all of it is still the same, so that it need not be rendered again.
 
-Of each answer that its scripts used there are the validators, and a digest of what they can see of it. What
-they can see besides is the day: a page that names it in a request has no inputs, any other is rendered again
-after `DAYS`. A failure is an answer, too.
+The inputs are the validators of each response that its scripts used, and a digest of what they can see of it.
+They can also see the day: a page that names it in a request has no inputs, any other is rendered again after
+`DAYS`. A failure is a response, too.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Which site and scope a sitemap is of, and by which settings its pages were chosen.
+"""The site and scope of a sitemap, and the settings by which its pages were chosen.
 
 The manifest of a publication says it, so that a crawl of another site or scope does not replace the sitemap.
 How pages are requested is no part of it: that may change from night to night. Settings that choose pages may

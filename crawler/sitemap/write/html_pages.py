@@ -2,8 +2,8 @@
 
 `sitemap.html` has all links of a small site. A large one has parts of at most `LINKS` links, which `shards`
 assigns as it does for the files of the sitemap, and `sitemap.html` then names folders and parts: no file is
-large, however many URLs there are. Text from the network is escaped, and the files are `noindex`: each page
-of them that were in the sitemap would change itself.
+large, however many URLs there are. Text from the network is escaped, and the files are `noindex` and
+not in the sitemap, as they would change it whenever it changes.
 """
 
 import hashlib
