@@ -14,6 +14,7 @@ from crawler.app.features import FEATURES
 from crawler.app.finding_rows import finding_rows
 from crawler.cli.list_links import FIELDS as LINK_FIELDS
 from crawler.cli.list_links import GAP, ROW, Filter, LinkFilter, RowForm, spelt_links
+from crawler.cli.output import remark
 from crawler.cli.rows import Rows, between, joining, spelling
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import ConfigError, Exit
@@ -158,6 +159,8 @@ async def list_rows(
             case "runs":
                 rows = _runs(known.runs)
             case _:
+                if what not in dict(known.settings):
+                    remark(f"The crawl did not read {what}: crawl with --{what}.")
                 rows = LISTS[what].rows(frontier)
         await _write(_spelt(rows, places, spell, joined), columns, form)
     return Exit.OK

@@ -5,7 +5,7 @@ never in markup.
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console, RenderableType
@@ -151,13 +151,18 @@ def _files(files: Sequence[Any], width: int) -> RenderableType:
     if Measurement.get(_MEASURING, _MEASURING.options, table).maximum <= width:
         return table
     lines = [
-        f"{printable(file['name'])}\n  {counted(file['urls'], 'URL')}, {size(file['size'])}, "
+        f"{printable(file['name'])}\n  {f'{urls}, ' if (urls := _urls(file)) else ''}{size(file['size'])}, "
         f"{'unchanged' if file['unchanged'] else 'written'}"
         for file in files[:FILES_SHOWN]
     ]
     if len(files) > FILES_SHOWN:
         lines.append(f"and {len(files) - FILES_SHOWN:,} more")
     return Text("\n".join(lines), overflow="fold")
+
+
+def _urls(file: Mapping[str, Any]) -> str:
+    """How many URLs of pages the file has; empty for an index, and for a page for people."""
+    return counted(file["urls"], "URL") if file["urls"] else ""
 
 
 def _file_table(files: Sequence[Any]) -> Table:
@@ -169,7 +174,7 @@ def _file_table(files: Sequence[Any]) -> Table:
     shown = files if len(files) <= FILES_SHOWN else files[: FILES_SHOWN - 1]
     for file in shown:
         change = Text("unchanged", "dim") if file["unchanged"] else Text("written", "green")
-        table.add_row(Text(printable(file["name"])), counted(file["urls"], "URL"), size(file["size"]), change)
+        table.add_row(Text(printable(file["name"])), _urls(file), size(file["size"]), change)
     if rest := files[len(shown) :]:
         unchanged = f"{sum(file['unchanged'] for file in rest):,} unchanged"
         urls, bytes_ = sum(file["urls"] for file in rest), sum(file["size"] for file in rest)

@@ -156,3 +156,14 @@ def test_pages_that_may_need_scripts_are_no_list(run: Run, monkeypatch: pytest.M
     monkeypatch.setattr(reports, "read_known", with_shell)
     exit_code, _, said = run("list", "pages", "--only", "needs-scripts")
     assert (exit_code, "nothing was rendered" in said) == (2, True)
+
+
+def test_a_crawl_that_read_no_images_says_so(run: Run) -> None:
+    site = Site()
+    site.page("/", text='<img src="/a.png">')
+    with site.serve() as origin:
+        for words, rows, remark in (((), 0, True), (("--images",), 1, False)):
+            assert run("crawl", f"{origin}/", "--rate", "0", "-q", "--min-urls", "1", *words)[0] == 0
+            code, out, err = run("list", "images", origin)
+            assert (code, len(out.splitlines())) == (0, rows)
+            assert ("crawl with --images" in err) == remark

@@ -138,6 +138,15 @@ def test_many_files_become_one_line() -> None:
     assert "and 35 more           1,750,000 URLs  35.0 MB  18 unchanged" in text
 
 
+@pytest.mark.parametrize("name", ["sitemap.xml.gz", "sitemap-of-a-very-long-name-" + "x" * 60])
+def test_an_index_has_no_number_of_urls(name: str) -> None:
+    files = [file("sitemap-00001.xml.gz", 1_000, 12), file(name, 216, 0)]
+    text = shown(changed(DONE, files=files))
+    assert "12 URLs" in text
+    assert " 0 URLs" not in text
+    assert "216 B" in text
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
