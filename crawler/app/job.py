@@ -24,7 +24,7 @@ from crawler.app.parts import Given, Parts, begin_run, open_given, open_parts
 from crawler.app.preflight import preflight
 from crawler.app.publication import doubts_of, final_site, in_published_order, result_of, with_examples
 from crawler.app.robots_line import ask_published
-from crawler.app.site_health import MOST_NAMED, MOST_VANISHED, Stop, VanishedCheck, ask_again, asking
+from crawler.app.site_health import SiteCheck, Stop
 from crawler.app.state import AWAY, is_database, new_file, opened, remove_files
 from crawler.engine.crawl import Crawl, Ending
 from crawler.engine.robots import Access
@@ -35,26 +35,24 @@ from crawler.errors import (
     CrawlerError,
     Exit,
     FrontierError,
-    Interrupted,
     PublishRefused,
     StartUnreachable,
     ungrouped,
     worded,
 )
 from crawler.model.facts import Entry
-from crawler.model.note import HEALTH, PUBLISHED_BY, ROBOTS_LINE, VANISHED, WRITER
+from crawler.model.note import PUBLISHED_BY, ROBOTS_LINE, WRITER
 from crawler.model.phases import Phase
 from crawler.model.rows import PublicationRow
 from crawler.model.run import Run, SessionEnd, StopReason
 from crawler.model.settlement import Settlement
-from crawler.model.survey import NONE_VANISHED, Balance, SiteHealth, VanishedPages
+from crawler.model.survey import NONE_VANISHED, Balance
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Sink, reads
 from crawler.report.stats import Stats
 from crawler.report.traffic import Traffic
-from crawler.rules.failures import ASKED
 from crawler.rules.incomplete_site import SiteDoubts
 from crawler.settings.load import in_python
 from crawler.settings.object_url import is_object_url
@@ -226,10 +224,11 @@ class Job(Struct, eq=False):
     async def _write(self, base: PublishBase, balance: Balance, *, complete: bool) -> Published:
         settings, frontier = self.settings, self.frontier
         self.doubts = await doubts_of(frontier, self.starts)
-        vanished = await self._ask_vanished() if complete else NONE_VANISHED
+        check = SiteCheck(frontier, self._access(), self.parts.judge, self._stopped)
+        vanished = await check.vanished() if complete else NONE_VANISHED
         result = await result_of(frontier, base, balance, self.doubts, complete=complete)
         if suspects_failures(settings.guard, result):
-            result = replace(result, health=await self._ask_again())
+            result = replace(result, health=await check.health())
         result = replace(result, vanished=vanished)
         return await publish(
             in_published_order(frontier, base, settings),
@@ -244,39 +243,6 @@ class Job(Struct, eq=False):
             last_check=frontier.check_leadership,
             waits=self._waits_for_folder,
         )
-
-    async def _ask_again(self) -> SiteHealth:
-        """Asks some pages that had answered once more. Raises `Interrupted` if the job is stopped."""
-        pages = await self.frontier.read(reads.AnsweringPages(ASKED))
-        with self._stopped.interrupting():
-            access = self._access()
-            health = await ask_again(pages, asking(access, self.parts.judge), access.delay)
-            await self.frontier.remember(HEALTH, health)
-            return health
-        raise Interrupted
-
-    async def _ask_vanished(self) -> VanishedPages:
-        """Asks published pages to which no link leads any more, unless the job is stopped."""
-        outcomes, known = await together(
-            self.frontier.read(reads.PublishedOutcomes()), self.frontier.recall(VANISHED)
-        )
-        count = outcomes.get("", 0)
-        if not count or known.count:
-            return known
-        lost = await self.frontier.read(reads.LostPages(MOST_NAMED))
-        found = VanishedPages(count, (), lost)
-        hosts = {host.origin for host in await self.frontier.read(reads.BusiestHosts())}
-        some = await self.frontier.read(reads.LostPages(MOST_VANISHED))
-        pages = [page for page in some if urls.origin(page) in hosts]
-        with self._stopped.interrupting():
-            access = self._access()
-            ask = asking(access, self.parts.judge)
-            check = VanishedCheck(ask, access.delay, self.parts.judge, self.frontier.clock)
-            asked = await check(pages)
-            others = set(lost) - {page.url for page in asked}
-            found = VanishedPages(count, asked, sorted(others)[: MOST_NAMED - len(asked)])
-        await self.frontier.remember(VANISHED, found)
-        return found
 
     def _access(self) -> Access:
         return access_of(self.settings, self.frontier, self.parts.fetcher, self.parts.politeness)

@@ -6,7 +6,7 @@ mean. Nothing here changes what is listed.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final
@@ -15,12 +15,16 @@ import anyio
 from msgspec import Struct
 
 from crawler.engine.robots import Access
+from crawler.engine.together import together
+from crawler.errors import Interrupted
+from crawler.model.note import HEALTH, VANISHED
 from crawler.model.outcome import Moved, code
 from crawler.model.reply import Broken, Reply
-from crawler.model.survey import SiteHealth, VanishedPage
+from crawler.model.survey import SiteHealth, VanishedPage, VanishedPages
 from crawler.model.visit import Lease, Visit
-from crawler.parse.url import Url
-from crawler.ports import Request
+from crawler.parse.url import Url, origin
+from crawler.ports import Frontier, Request, reads
+from crawler.rules.failures import ASKED
 from crawler.rules.judge import Judge
 from crawler.sitemap.publish.difference import LONGEST_SHOWN
 
@@ -30,8 +34,6 @@ MOST_VANISHED: Final = 100  # pages that are asked
 MOST_NAMED: Final = 10_000  # pages that the report has
 
 log = logging.getLogger("crawler")
-
-Ask = Callable[[Url], Awaitable[Reply | None]]
 
 
 class Stop(Struct, eq=False):
@@ -55,65 +57,76 @@ class Stop(Struct, eq=False):
             yield
 
 
-def asking(access: Access, judge: Judge) -> Ask:
-    """Requests a page at a slot of its own; None if robots.txt forbids it."""
+class SiteCheck(Struct, frozen=True):
+    """Asks pages, each at a slot of its own, until the job is stopped."""
 
-    async def ask(page: Url) -> Reply | None:
-        if not (await access.permit(page)).allowed:
-            return None
-        return await access.fetch(Request(page, wants_body=judge.wants_body))
-
-    return ask
-
-
-async def ask_again(pages: Sequence[Url], ask: Ask, delay: float) -> SiteHealth:
-    """What pages answer now that had answered. `delay`: seconds between two requests to the site."""
-    replies = await _replies(pages, ask, delay)
-    silent = [f"{page[:LONGEST_SHOWN]} ({fault})" for page in pages if (fault := _fault(page, replies))]
-    health = SiteHealth(len(pages), len(pages) - len(silent), silent)
-    fields = {"asked": health.asked, "answered": health.answered}
-    log.info("many pages failed; asked some again that had answered", extra={"fields": fields})
-    return health
-
-
-class VanishedCheck(Struct, frozen=True):
-    """Asks the published pages to which no link leads any more. `now`: seconds since the epoch."""
-
-    ask: Ask
-    delay: float
+    frontier: Frontier
+    access: Access
     judge: Judge
-    now: Callable[[], float]
+    stop: Stop
 
-    async def __call__(self, pages: Sequence[Url]) -> Sequence[VanishedPage]:
-        """What the pages answer."""
-        replies = await _replies(pages, self.ask, self.delay)
-        return [self._seen(page, replies[page]) for page in pages if page in replies]
+    async def health(self) -> SiteHealth:
+        """What pages that had answered answer now. Raises `Interrupted` if the job is stopped."""
+        pages = await self.frontier.read(reads.AnsweringPages(ASKED))
+        with self.stop.interrupting():
+            replies = await self._replies(pages)
+            silent = [
+                f"{page[:LONGEST_SHOWN]} ({fault})" for page in pages if (fault := _fault(page, replies))
+            ]
+            health = SiteHealth(len(pages), len(pages) - len(silent), silent)
+            fields = {"asked": health.asked, "answered": health.answered}
+            log.info("many pages failed; asked some again that had answered", extra={"fields": fields})
+            await self.frontier.remember(HEALTH, health)
+            return health
+        raise Interrupted
+
+    async def vanished(self) -> VanishedPages:
+        """The published pages to which no link leads any more. They are asked unless the job is stopped."""
+        outcomes, known = await together(
+            self.frontier.read(reads.PublishedOutcomes()), self.frontier.recall(VANISHED)
+        )
+        count = outcomes.get("", 0)
+        if not count or known.count:
+            return known
+        lost = await self.frontier.read(reads.LostPages(MOST_NAMED))
+        found = VanishedPages(count, (), lost)
+        hosts = {host.origin for host in await self.frontier.read(reads.BusiestHosts())}
+        some = await self.frontier.read(reads.LostPages(MOST_VANISHED))
+        pages = [page for page in some if origin(page) in hosts]
+        with self.stop.interrupting():
+            replies = await self._replies(pages)
+            asked = [self._seen(page, replies[page]) for page in pages if page in replies]
+            others = set(lost) - {page.url for page in asked}
+            found = VanishedPages(count, asked, sorted(others)[: MOST_NAMED - len(asked)])
+        await self.frontier.remember(VANISHED, found)
+        return found
 
     def _seen(self, page: Url, reply: Reply | None) -> VanishedPage:
         if reply is None:
             return VanishedPage(page, "unlisted:robots")
-        lease, now = Lease(0, 0, Visit(page)), datetime.fromtimestamp(self.now(), UTC)
+        lease, now = Lease(0, 0, Visit(page)), datetime.fromtimestamp(self.frontier.clock(), UTC)
         markup = self.judge.markup(lease, reply, now)
-        if markup and (markup.is_risky or markup.is_long):  # it would stall the crawl: it is parsed here
+        if markup and (markup.is_risky or markup.is_long):  # parsing it in this process might stall the crawl
             return VanishedPage(page, "")
         outcome = self.judge(lease, reply, now).outcome
         return VanishedPage(page, code(outcome), outcome.to if isinstance(outcome, Moved) else "")
 
+    async def _replies(self, pages: Sequence[Url]) -> dict[Url, Reply | None]:
+        """The replies that arrive in time; None if robots.txt forbids a page."""
+        replies: dict[Url, Reply | None] = {}
+        limiter = anyio.CapacityLimiter(AT_ONCE)
 
-async def _replies(pages: Sequence[Url], ask: Ask, delay: float) -> dict[Url, Reply | None]:
-    """The replies that arrive in time."""
-    replies: dict[Url, Reply | None] = {}
-    limiter = anyio.CapacityLimiter(AT_ONCE)
+        async def ask(page: Url) -> None:
+            async with limiter:
+                is_allowed = (await self.access.permit(page)).allowed
+                request = Request(page, wants_body=self.judge.wants_body)
+                replies[page] = await self.access.fetch(request) if is_allowed else None
 
-    async def note(page: Url) -> None:
-        async with limiter:
-            replies[page] = await ask(page)
-
-    with anyio.move_on_after(SECONDS + delay * len(pages)):
-        async with anyio.create_task_group() as tasks:
-            for page in pages:
-                tasks.start_soon(note, page)
-    return replies
+        with anyio.move_on_after(SECONDS + self.access.delay * len(pages)):
+            async with anyio.create_task_group() as tasks:
+                for page in pages:
+                    tasks.start_soon(ask, page)
+        return replies
 
 
 def _fault(page: Url, replies: dict[Url, Reply | None]) -> str | None:

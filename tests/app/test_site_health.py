@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crawler.app import job as job_module
+from crawler.app import site_health
 from crawler.app.finding_rows import finding_rows
 from crawler.app.job import open_job
 from crawler.app.report import read_known
@@ -65,8 +65,8 @@ async def test_pages_that_no_link_leads_to_are_asked_once_more(tmp_path: Path) -
 
 async def test_every_vanished_page_has_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that were not asked, too: they are too many, or on a host to which no link leads any more."""
-    monkeypatch.setattr(job_module, "MOST_VANISHED", 2)
-    monkeypatch.setattr(job_module, "MOST_NAMED", 7)
+    monkeypatch.setattr(site_health, "MOST_VANISHED", 2)
+    monkeypatch.setattr(site_health, "MOST_NAMED", 7)
     with (other := website(2)).serve() as away, (site := website(8)).serve() as origin:
         site.page("/", links=[*(f"/{n}" for n in range(8)), f"{away}/"])
         chosen: dict[str, Any] = {
