@@ -8,6 +8,7 @@ import heapq
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import product
 from types import MappingProxyType
 from typing import Final
 
@@ -176,11 +177,10 @@ class ReportBuilder:
         """The finished report. `names`: the URLs of the ids in `wanted`; `anchors`: of those in `linking`."""
         overview, known = self._overview, self._known
         self._changes.close()
-        before = self.findings.before
-        for kind, files in known.files.items() if before else ():
-            for code in FILES:
-                had = before.files(kind, code) if before else ()
-                self._changes.add_mended_files(code, (url for url in had if url not in files))
+        if before := self.findings.before:
+            for kind, code in product(known.files, FILES):
+                had = before.files(kind, code)
+                self._changes.add_mended_files(code, (url for url in had if url not in known.files[kind]))
         site_wide = {finding.code: finding for finding in self.findings.about_site(known)}
         every = (site_wide.get(code) or self._finding(code, names, anchors) for code in Code)
         return SiteReport(
