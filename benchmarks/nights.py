@@ -5,9 +5,7 @@ on which it changed (`benchmarks/histories` has a small one). The site is served
 with true Last-Modified headers; the whole program visits it, and its clock is moved. A change has arrived when the
 published sitemap has its date. The start page links to sections of 50 pages each, and these to the pages.
 
-`--model` replays it without network and state: only the rule that chooses pages (`crawler.rules.revisits`).
-
-    python benchmarks/nights.py benchmarks/histories/*.json [--share 0.1] [--nights 365] [--sitemap true] [--model]
+    python benchmarks/nights.py benchmarks/histories/*.json [--share 0.1] [--nights 365] [--sitemap true]
 """
 
 import argparse
@@ -68,12 +66,6 @@ class Delays:
     worst: int = 0  # nights that a page was not visited, at most
     lost: int = 0  # published pages that were there and missing from the sitemap, over all nights
 
-    def arrived(self, page: PageHistory, known: float | None, day: float) -> None:
-        """The sitemap of that day has the page as it was on day `known`."""
-        if known is None:
-            return
-        self.changes += [day - at for at in page.changes if known < at <= day]
-
     def words(self) -> str:
         """In a line."""
         new = fmean(self.new) if self.new else 0.0
@@ -92,47 +84,6 @@ def read(path: Path) -> list[PageHistory]:
 def budget_of(pages: Iterable[PageHistory], day: float, share: float) -> int:
     """The pages of a night."""
     return max(1, math.ceil(share * sum(page.is_there(day) for page in pages)))
-
-
-# -- the model ----------------------------------------------------------------------------------------------
-
-
-def modelled(pages: list[PageHistory], share: float, nights: int) -> Delays:
-    """A replay without the program: new pages are known at once, and nothing is spent on finding them."""
-    from crawler.rules import revisits  # noqa: PLC0415 - after the clock is set
-
-    delays, known = Delays(), dict[int, revisits.Revisit]()
-    for page in pages:
-        if page.is_there(0):
-            known[page.number] = _first(page, 0)
-    for day in range(1, nights + 1):
-        now, left = EPOCH + day * DAY, budget_of(pages, day, share)
-        new = [page for page in pages if page.is_there(day) and page.number not in known][:left]
-        for one in revisits.chosen([one[:-1] for one in known.values()], now, MAX_AGE, left - len(new)):
-            page, since = pages[one.id], round((one.last - EPOCH) / DAY)
-            if not page.is_there(day):
-                del known[one.id]
-                continue
-            delays.arrived(page, since, day)
-            is_changed = page.changed(day) > since
-            known[one.id] = one._replace(
-                visits=one.visits + 1, changes=one.changes + is_changed, last=now, visited=day
-            )
-        for page in new:
-            delays.new.append(day - page.appeared)
-            known[page.number] = _first(page, day)
-    return delays
-
-
-def _first(page: PageHistory, day: int) -> "Revisit":  # type: ignore[name-defined]  # noqa: F821
-    from crawler.parse.url import Url  # noqa: PLC0415 - as above
-    from crawler.rules.revisits import Revisit  # noqa: PLC0415 - as above
-
-    at = EPOCH + day * DAY
-    return Revisit(page.number, Url(f"http://site{page.path}"), 1, 2, False, 0, 0, at, at, day)
-
-
-# -- the program --------------------------------------------------------------------------------------------
 
 
 class Clock:
@@ -290,16 +241,12 @@ def main() -> None:
         choices=("undated", "true", "days", "build"),
         help="the site has a sitemap: without dates, with true ones, with their days, or with that of its build",
     )
-    parser.add_argument("--model", action="store_true", help="without the program")
     chosen = parser.parse_args()
     logging.disable(logging.WARNING)
     for path in chosen.history:
         pages = read(path)
         for share in chosen.share:
-            if chosen.model:
-                delays = modelled(pages, share, chosen.nights)
-            else:
-                delays = asyncio.run(replayed(pages, share, chosen.nights, sitemap=chosen.sitemap))
+            delays = asyncio.run(replayed(pages, share, chosen.nights, sitemap=chosen.sitemap))
             lost = f", {delays.lost} lost" if delays.lost else ""
             print(f"{path.stem:10} {share:4.0%} a night: {delays.words()}{lost}", flush=True)
 

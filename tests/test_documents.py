@@ -56,7 +56,6 @@ SCRIPTS = {
     "--pages",
     "--failures",
     "--topic",
-    "--model",
     "--nights",
     "--share",
     "--sitemap",

@@ -10,14 +10,15 @@ method is called within a transaction, of the leader.
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from crawler.frontier.budget import NOTED, Budget
+from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
 from crawler.frontier.patterns import PatternTable, sample
 from crawler.frontier.publications import last_publication
 from crawler.frontier.rows import of
 from crawler.frontier.schema import IN_SITEMAP, VERSION_OF
 from crawler.frontier.visits import move, release
-from crawler.model.note import SITE_RATE
+from crawler.model.outcome import Failed, code
+from crawler.model.reasons import Cause
 from crawler.model.survey import Knowledge
 from crawler.parse.url import Url
 from crawler.rules import revisits
@@ -34,7 +35,7 @@ from crawler.rules.record import (
     Earlier,
     found_in_new_run,
 )
-from crawler.rules.revisits import Revisit, SiteRate
+from crawler.rules.revisits import Revisit
 
 # The run that published the site last, if all runs since had the same settings.
 _FOLLOWED: Final = """
@@ -97,15 +98,22 @@ _ANNOUNCED: Final = """
 coalesce(u.sitemap_date > p.first_visit, false), coalesce(u.sitemap_date > p.first_visit
     AND u.sitemap_date + CASE WHEN u.sitemap_date % 86400 = 0 THEN 86400 ELSE 0 END > p.last_visit, false)
 """
+_GONE: Final = code(Failed(Cause.NOT_FOUND))
 _REVISIT: Final = f"""
 p.id, u.url, u.host, u.depth, {_URGENT}, p.visits, p.changes, p.first_visit, p.last_visit, p.visited,
-{_ANNOUNCED}
+{_ANNOUNCED}, coalesce(p.outcome = '{_GONE}', false)
 """
 _KNOWN: Final = f"SELECT {_REVISIT} FROM url AS u JOIN page AS p ON p.id = u.id WHERE {_VISITABLE}"
+# What a run saw to have changed, as long before it as in it: pages that it visited did not change since.
+_CHOICE: Final = f"""
+SELECT {_REVISIT}, u.via, p.lastmod - CASE WHEN p.source = 'history' THEN {DAY // 2} ELSE 0 END
+FROM url AS u JOIN page AS p ON p.id = u.id WHERE {_VISITABLE}
+"""
+# Pages that led to several, and those that a start page leads to.
 _HUBS: Final = f"""
 SELECT {_REVISIT}, h.found
 FROM (SELECT via, count(*) AS found FROM url WHERE run = :run AND via IS NOT NULL AND host IS NOT NULL
-    AND seed IS NULL GROUP BY via HAVING count(*) > 1) AS h
+    AND seed IS NULL GROUP BY via HAVING count(*) > 1 OR min(depth) <= 2) AS h
 JOIN page AS p ON p.id = h.via JOIN url AS u ON u.id = p.id WHERE {_VISITABLE}
 """
 # With the targets of their redirects.
@@ -129,24 +137,6 @@ FROM run WHERE number = :run
 _NEW: Final = f"""
 SELECT v.id, u.url FROM visit AS v JOIN url AS u ON u.id = v.id WHERE v.state = {PLANNED} AND v.rank < 0
 """
-# Of the pages that one page led to, how many were visited in this run, and how many of these changed. What
-# led to most pages of the site tells nothing of each.
-_BESIDE: Final = f"""
-SELECT u.via, count(*), count(*) FILTER (WHERE {VERSION_OF} <> p.published_content)
-FROM page AS p JOIN url AS u ON u.id = p.id
-WHERE p.visited = :run AND u.run = :run AND u.via IS NOT NULL AND p.outcome = '{LISTED}'
-GROUP BY u.via
-HAVING count(*) FILTER (WHERE {VERSION_OF} <> p.published_content) > 0 AND 4 * count(*) <= 3 * :revisited
-"""
-# What is planned, and what could be beside those that changed.
-_REPLANNED: Final = f"""
-SELECT {_REVISIT}, coalesce(u.via, 0) FROM url AS u JOIN page AS p ON p.id = u.id
-LEFT JOIN visit AS v ON v.id = u.id
-WHERE {_VISITABLE} AND ((v.id IS NULL AND u.via @any(parents)) OR (v.state = {PLANNED} AND v.rank >= 0))
-"""
-_UNPLAN: Final = f"DELETE FROM visit WHERE state = {PLANNED} AND rank >= 0"
-_ADD_NOTE: Final = "INSERT INTO note (run, key, value) VALUES (:run, :key, :value) ON CONFLICT DO NOTHING"
-_DROP_NOTE: Final = "DELETE FROM note WHERE run = :run AND key = :key"
 _NEXT: Final = f"SELECT id FROM visit WHERE state = {PLANNED} AND rank >= 0 ORDER BY rank LIMIT :most"
 _NAMED: Final = "u.@key @any(keys, key)"
 _OPENED_AT: Final = f"SELECT v.id FROM visit AS v JOIN url AS u ON u.id = v.id WHERE {_NAMED} AND v.state"
@@ -311,8 +301,6 @@ class Revisits:
         most = revisits.batch(terms.left)
         if most and not self._next(1):
             self._plan(terms)
-        elif most:
-            self._plan_beside(terms)
         return self._release(self._next(most))
 
     def _next(self, most: int) -> list[int]:
@@ -320,32 +308,9 @@ class Revisits:
 
     def _plan(self, terms: _RunTerms) -> None:
         """Choose the known pages to visit, in their order."""
-        pages = self._db.all(_KNOWN, {"run": self._db.run, "since": self._db.since})
+        pages = self._db.all(_CHOICE, {"run": self._db.run, "since": self._db.since})
         most = len(pages) if terms.left is None else terms.left
-        chosen, site_rate = revisits.plan(pages, terms.started, terms.max_age, most)
-        self._open(chosen, PLANNED)
-        if terms.left is not None:
-            given = {"run": self._db.run, "key": SITE_RATE.key, "value": SITE_RATE.write(site_rate)}
-            self._db.do(_ADD_NOTE, given)
-
-    def _plan_beside(self, terms: _RunTerms) -> None:
-        """Choose again, once, when the first pages have shown beside which ones others may have changed."""
-        given = {"run": self._db.run, "since": self._db.since, "key": SITE_RATE.key}
-        noted = self._db.one_or_none(NOTED, given)
-        if noted is None:
-            return
-        self._db.do(_DROP_NOTE, given)
-        likelier = {
-            via: revisits.beside(visited, changed)
-            for via, visited, changed in self._db.all(_BESIDE, given | {"revisited": terms.revisited})
-        }
-        if likelier:
-            pages = self._db.all(_REPLANNED, given | {"parents": self._db.dialect.all_of(list(likelier))})
-            site_rate, most = SiteRate._make(SITE_RATE.read(noted[0])), terms.left or 0
-            self._db.do(_UNPLAN)
-            self._open(
-                revisits.plan(pages, terms.started, terms.max_age, most, site_rate, likelier)[0], PLANNED
-            )
+        self._open(revisits.plan(pages, terms.started, terms.max_age, most), PLANNED)
 
     def _release(self, ids: Sequence[int]) -> int:
         if ids:

@@ -86,8 +86,6 @@ BUILDS: Final = Note[Mapping[str, Sequence[tuple[int, int]]]]("builds", dict[str
 RESTLESS: Final = Note[Mapping[str, Restless]]("restless", dict[str, Restless], {})
 """By origin: how often pages changed again in the same place, and where they had not changed before."""
 
-SITE_RATE: Final = Note[tuple[float, float, float]]("site rate", tuple[float, float, float], (0.0, 1.0, 1.0))
-"""As `rules.revisits.SiteRate`, from the choice of pages of a night until the first of them were visited."""
 
 EXTERNAL: Final = Note[ExternalCheck | None]("external", ExternalCheck | None, None)
 """The check of the links to other sites; None: the run made none."""

@@ -2,14 +2,17 @@
 
 The rate of changes of a page is estimated by how many of its visits saw one (Cho and Garcia-Molina,
 Estimating frequency of change, 2003), and drawn towards that of the site, the less the longer the page was
-watched. The age of a page counts more than its rate, since an old page may have changed long ago. Pure: times
-are given, and taken in whole hours, so that some seconds more or less choose no other pages.
+watched. The age of a page counts more than its rate, since an old page may have changed long ago. One edit
+often changes several pages of a list, and is followed by others: so what changed beside a page since its last
+visit counts, too, and when the page itself last changed. Pure: times are given, and taken in whole hours, so
+that some seconds more or less choose no other pages.
 """
 
 import math
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple, Self
 from zlib import crc32
 
@@ -20,14 +23,18 @@ HOUR: Final = 3_600  # seconds
 DAY: Final = 24  # hours
 FIRST_SITE_RATE: Final = (0.5, 200.0)  # changes in so many days, before anything is known
 DRAWN: Final = 80.0  # days for which a page is watched until its own rate counts as much as that of the site
-AGE: Final = 2.4  # exponent
+AGE: Final = 2.0  # exponent
 FIRST_HUB_RATE: Final = (0.5, 2.5)  # the same for a page that led to others
 ANNOUNCED: Final = 10.0  # pages that must have changed until what sitemaps announce counts half
 LEAST_HUB: Final = 0.02  # probability that a hub has changed, from which on it is visited first
-HUBS: Final = 8  # one in so many pages of a run, at most, is a hub that is visited first
+HUBS: Final = 6  # one in so many pages of a run, at most, is a hub that is visited first
 SPARED: Final = 4  # one in so many pages of a run, at least, is a known one, however many are new
 FEWEST: Final = 10  # known pages that are released together, of those that are left
-BESIDE: Final = 20.0  # how much likelier a page has changed if all others that one page led to have
+BESIDE: Final = 80.0  # how much likelier a page has changed if all others of many in its list have
+BESIDE_FEW: Final = 10  # so many of which tell half of that
+AGAIN: Final = 10.0  # how much likelier a page changes on the day after a change
+LATELY: Final = 32  # days, until which that has worn off
+GONE: Final = 0.01  # how often a page returns that was not found, beside how often others change
 MOST: Final = 1_000  # the same without a limit on pages, or with a large one
 
 
@@ -76,6 +83,7 @@ class VisitHistory(NamedTuple):
     visited: int  # the run of the last visit
     was_announced: bool  # a sitemap of the site gives it a date after the first visit
     is_announced: bool  # and after the last one
+    is_gone: bool  # it was not found
 
     def days(self, now: float) -> float:
         """Since the last visit; infinite if the clock was set back since, as nobody knows."""
@@ -111,6 +119,7 @@ class Revisit(NamedTuple):
     visited: int
     was_announced: bool = False
     is_announced: bool = False
+    is_gone: bool = False
     found: int = 0  # how many URLs were found on it first
 
     @property
@@ -120,7 +129,8 @@ class Revisit(NamedTuple):
         return VisitHistory._make(row[HISTORY])
 
 
-HISTORY: Final = slice(4, 12)  # of a `Revisit`
+HISTORY: Final = slice(4, 13)  # of a `Revisit`
+_LAST: Final = 8
 
 
 class Announcements:
@@ -155,62 +165,75 @@ class SiteRate(NamedTuple):
     announced: float
 
 
-def plan(
-    pages: Iterable[tuple[Any, ...]],
-    now: float,
-    max_age: float,
-    most: int,
-    site_rate: SiteRate | None = None,
-    likelier: Mapping[Any, float] = MappingProxyType({}),
-) -> tuple[list[Revisit], SiteRate]:
-    """The pages to visit, the first one first; and the rate of the site.
+def plan(pages: Collection[tuple[Any, ...]], now: float, max_age: float, most: int) -> list[Revisit]:
+    """The pages to visit, the first one first.
 
-    `pages`: the values of `Revisit` without the last. `max_age`: seconds. `likelier`: by the last value of a
-    page, how much likelier it has changed. Urgent ones are first, and those that were not visited for
-    `max_age`, the oldest first. The others follow by the days for which a change is expected to have been
-    missed, also by what sitemaps announce. Of equal ones those that are announced come first, each in an
-    order that nobody chose.
+    `pages`: the values of `Revisit` without the last; the page that led to it first, and the last change that
+    is known, as a time. `max_age`: seconds. Urgent ones are first, and those that were not visited for
+    `max_age`, the oldest first. The others, and what was not found, follow by the days for which a change is
+    expected to have been missed, also by what sitemaps announce, and by the pages beside them. Of equal ones
+    those that are announced come first, each in an order that nobody chose.
     """
+    likelier = _likelier(pages)
     alike = defaultdict[tuple[Any, ...], list[tuple[Any, ...]]](list)
     for page in pages:
-        alike[(*page[HISTORY], likelier.get(page[-1], 1.0)) if likelier else page[HISTORY]].append(page)
-    of_all = site_rate or _site_rate(alike)
-    end = HISTORY.stop - HISTORY.start
+        factors = _soon_again(now, page[-1]), likelier(page[-2], page[_LAST])
+        alike[(*page[HISTORY], *factors)].append(page)
+    of_all = _site_rate(alike)
 
-    def place(known: tuple[Any, ...]) -> tuple[int, float, int, bool, float, tuple[Any, ...]]:
-        history = VisitHistory._make(known[:end])
+    def place(known: tuple[Any, ...]) -> tuple[int, float, int, bool, tuple[Any, ...]]:
+        history = VisitHistory._make(known[:-2])
         age = history.days(now)
-        if history.is_urgent or age * DAY * HOUR >= max_age:
-            return 1 - bool(history.is_urgent), -age, history.visited, False, 0.0, known
-        ratio = of_all.announced if history.is_announced else of_all.silent
-        factor = known[end] if likelier else 1.0
-        rate = history.rate(of_all.site, DRAWN) * factor
+        if history.is_urgent or (age * DAY * HOUR >= max_age and not history.is_gone):
+            return 1 - bool(history.is_urgent), -age, history.visited, False, known
+        ratio = known[-1] * (of_all.announced if history.is_announced else of_all.silent)
+        rate = history.rate(of_all.site, DRAWN) * known[-2] * (GONE if history.is_gone else 1)
         ratio /= 1 - math.expm1(-rate * age) * (ratio - 1)  # by Bayes' theorem
-        missed = rate * ratio * age**AGE
-        return 2, -missed, history.visited, not history.is_announced, -factor, known
+        return 2, -rate * ratio * age**AGE, history.visited, not history.is_announced, known
 
     found = list[tuple[Any, ...]]()
     for known in sorted(alike, key=place):
         if len(found) >= most:
             break
         found += _shuffled(alike[known], most - len(found))
-    return [Revisit._make((*page[: HISTORY.stop], 0)) for page in found], of_all
+    return [Revisit._make((*page[:-2], 0)) for page in found]
 
 
 def _site_rate(alike: Mapping[tuple[Any, ...], Sequence[object]]) -> SiteRate:
     changes, days = FIRST_SITE_RATE
     announcements = Announcements()
     for known, group in alike.items():
-        history = VisitHistory._make(known)
+        history = VisitHistory._make(known[:-2])
         announcements.add(history, len(group))
         changes += history.changes * len(group)
         days += history.watched * len(group)
     return SiteRate(changes / days * DRAWN, *announcements.ratios())
 
 
-def beside(visited: int, changed: int) -> float:
-    """How much likelier a page has changed, by the pages that the same one led to, of this night."""
-    return 1 + BESIDE * changed / (visited + 1)
+def _likelier(pages: Iterable[tuple[Any, ...]]) -> Callable[[int | None, float], float]:
+    """How much likelier a page has changed since its last visit, by the pages that the same one led to: how
+    many of those that were visited later have changed since.
+    """
+    visits, changes = defaultdict[int | None, list[float]](list), defaultdict[int | None, list[float]](list)
+    for page in pages:
+        visits[page[-2]].append(page[_LAST])
+        if page[-1] is not None:
+            changes[page[-2]].append(page[-1])
+    for times in (*visits.values(), *changes.values()):
+        times.sort()
+
+    @cache
+    def likelier(via: int | None, last: float) -> float:
+        changed, visited = (len(some[via]) - bisect_right(some[via], last) for some in (changes, visits))
+        return 1 + BESIDE * min(changed, visited) / (visited + BESIDE_FEW)
+
+    return likelier
+
+
+def _soon_again(now: float, changed: float | None) -> float:
+    """How much likelier a page changes that did lately."""
+    days = LATELY if changed is None else max(1, round((now - changed) / HOUR / DAY))
+    return 1 + AGAIN * max(0.0, 1 / days - 1 / LATELY)
 
 
 def _shuffled(pages: Sequence[tuple[Any, ...]], most: int) -> list[tuple[Any, ...]]:

@@ -36,7 +36,6 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
         f'"turns":{{"gone":[],"runs":[],"pages":[],"is_known":false}},"templates":[4711]}}}}',
         {A: Restless(((100, 12, 3),), 100, 100, ((4, 40, 1),), templates=(4711,))},
     ),
-    (note.SITE_RATE, "[0.25,0.5,3.0]", (0.25, 0.5, 3.0)),
     (note.EXTERNAL, "null", None),
     (
         note.EXTERNAL,

@@ -15,11 +15,9 @@ from crawler.rules.revisits import (
     MOST,
     Announcements,
     Revisit,
-    SiteRate,
     Version,
     Watched,
     batch,
-    beside,
     hubs,
     plan,
 )
@@ -41,6 +39,9 @@ class Known:
     visited: int = 7
     was_announced: bool = False
     is_announced: bool = False
+    gone: bool = False
+    via: int | None = None  # the page that led to it
+    changed: float | None = None  # days since the last change
 
     def row(self, number: int) -> Revisit:
         last = NOW - self.age * DAY
@@ -48,12 +49,16 @@ class Known:
         url = Url(f"http://site.example/{number}")
         announced = self.was_announced or self.is_announced, self.is_announced
         seen = self.urgent, self.visits, self.changes, first, last, self.visited
-        return Revisit(number, url, 1, 1, *seen, *announced)
+        return Revisit(number, url, 1, 1, *seen, *announced, self.gone)
+
+    def choice(self, number: int) -> tuple[object, ...]:
+        changed = None if self.changed is None else NOW - self.changed * DAY
+        return *self.row(number)[:-1], self.via, changed
 
 
 def order(*pages: Known, most: int = 1_000, now: float = NOW) -> list[int]:
-    rows = [page.row(number)[:-1] for number, page in enumerate(pages)]
-    return [page.id for page in plan(rows, now, MAX_AGE, most)[0]]
+    rows = [page.choice(number) for number, page in enumerate(pages)]
+    return [page.id for page in plan(rows, now, MAX_AGE, most)]
 
 
 @pytest.mark.parametrize(
@@ -127,6 +132,9 @@ known = st.builds(
     visited=st.integers(1, 9),
     was_announced=st.booleans(),
     is_announced=st.booleans(),
+    gone=st.booleans(),
+    via=st.none() | st.integers(1, 3),
+    changed=st.none() | st.integers(0, 60),
 ).flatmap(
     lambda page: st.integers(0, page.visits).map(lambda changes: Known(**vars(page) | {"changes": changes}))
 )
@@ -136,12 +144,12 @@ known = st.builds(
 def test_choice_depends_neither_on_order_nor_on_seconds(
     pages: list[Known], most: int, seed: int, late: float
 ) -> None:
-    rows = [page.row(number)[:-1] for number, page in enumerate(pages)]
-    found = [page.id for page in plan(rows, NOW, MAX_AGE, most)[0]]
+    rows = [page.choice(number) for number, page in enumerate(pages)]
+    found = [page.id for page in plan(rows, NOW, MAX_AGE, most)]
     assert len(found) == min(most, len(pages)) == len(set(found))
     Random(seed).shuffle(rows)
-    assert [page.id for page in plan(rows, NOW + late, MAX_AGE, most)[0]] == found
-    all_of_them = [page.id for page in plan(rows, NOW, MAX_AGE, len(rows))[0]]
+    assert [page.id for page in plan(rows, NOW + late, MAX_AGE, most)] == found
+    all_of_them = [page.id for page in plan(rows, NOW, MAX_AGE, len(rows))]
     assert all_of_them[: len(found)] == found, "a larger budget only adds pages"
 
 
@@ -153,29 +161,34 @@ def test_a_clock_that_is_set_back_chooses_pages_in_turn(days: float) -> None:
     assert hubs([page.row(number) for number, page in enumerate(pages)], NOW + days * DAY, 100)
 
 
-@pytest.mark.parametrize(("changed", "first"), [(0, [1, 2, 0]), (1, [1, 0, 2]), (3, [0, 1, 2])])
-def test_pages_beside_those_that_changed_come_earlier(changed: int, first: list[int]) -> None:
-    """Of four; the first page is in that list, and was visited a night later than the others."""
-    pages = [Known(age=2), Known(age=4), Known(age=3)]
-    rows = [(*page.row(number)[:-1], 7 if number == 0 else 8) for number, page in enumerate(pages)]
-    site_rate = SiteRate(0.2, 1.0, 1.0)
-    found, used = plan(rows, NOW, MAX_AGE, 9, site_rate, {7: beside(4, changed)})
-    assert [page.id for page in found] == first
-    assert {page.found for page in found} == {0}
-    assert used == site_rate
+@pytest.mark.parametrize(
+    ("changed", "first"),
+    [([], [1, 2, 0]), ([5.0] * 4, [1, 2, 0]), ([1.5], [1, 0, 2]), ([1.5, 1.5, 5.0], [0, 1, 2])],
+)
+def test_pages_beside_those_that_changed_come_earlier(changed: list[float], first: list[int]) -> None:
+    """The first page is in a list of five, and seen two days ago; of the others some changed since, or before."""
+    beside = [Known(age=1, via=7, changed=at) for at in [*changed, *[None] * 4][:4]]
+    pages = [Known(age=2, via=7), Known(age=7, via=8), Known(age=5, via=8)]
+    assert [page for page in order(*pages, *beside) if page < 3] == first
 
 
-def test_what_all_pages_tell_is_that_of_the_first_choice() -> None:
-    rows = [
-        page.row(number)[:-1] for number, page in enumerate([*RIGHT, Known(is_announced=True), Known(age=2)])
-    ]
-    found, site_rate = plan(rows, NOW, MAX_AGE, 3)
-    assert plan(rows, NOW, MAX_AGE, 3, site_rate) == (found, site_rate)
-    few = rows[::9]
-    every = [page.id for page in plan(rows, NOW, MAX_AGE, len(rows))[0]]
-    assert [page.id for page in plan(few, NOW, MAX_AGE, len(rows), site_rate)[0]] == [
-        n for n in every if n % 9 == 0
-    ]
+def test_what_changed_in_a_visit_says_nothing_of_that_night() -> None:
+    """Each of the pages of a list has been visited when the others had changed."""
+    listed = [Known(age=2, via=7, changed=2) for _ in range(9)]
+    assert order(Known(age=2, via=7), *listed, Known(age=3))[-2:] == [10, 0]
+
+
+def test_what_changed_lately_is_visited_sooner() -> None:
+    """That wears off within weeks."""
+    changed = [Known(age=1, changed=age) for age in (40, 31, 8, 3, 1.2)]
+    assert order(*changed) == [4, 3, 2, 1, 0]
+    assert order(*changed, Known(age=1.1)) == [4, 3, 2, 5, 1, 0]
+
+
+@pytest.mark.parametrize("age", [9, 31, 90])
+def test_what_was_not_found_is_asked_for_seldom(age: int) -> None:
+    assert order(Known(age=age, gone=True), Known(age=age / 9)) == [1, 0]
+    assert order(Known(age=age, gone=True), Known(age=age / 11)) == [0, 1]
 
 
 def test_new_site_visits_all_in_turn_without_preferring_a_folder() -> None:
@@ -190,7 +203,7 @@ def test_hubs_are_few_and_those_that_may_have_changed() -> None:
         for number in range(100)
     ]
     found = hubs(pages, NOW, 80)
-    assert len(found) == 10
+    assert len(found) == 13
     assert all(page.changes for page in found)
     assert [page.found for page in found] == sorted((page.found for page in found), reverse=True)
     assert hubs([Known(watched=3_000, visits=2_000).row(0)._replace(found=9)], NOW, 80) == []
