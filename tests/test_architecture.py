@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 72,
     "settings": 1740,
     "ports": 1045,
-    "rules": 5288,
+    "rules": 5294,
     "report": 4462,
     "fetch": 4144,
     "frontier": 9475,

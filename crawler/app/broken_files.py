@@ -16,7 +16,7 @@ from crawler.model.external import Answer, BrokenFile, says
 from crawler.ports import Reads, reads
 from crawler.report.catalogue import BROKEN_FILES, FILES, Code
 from crawler.report.findings import FEWEST, SITE_WIDE
-from crawler.report.inbound_links import FIRST
+from crawler.report.inbound_links import FIRST_SOURCES
 from crawler.report.report import Finding, Item, Said
 
 MOST_NOTED: Final = 10_000  # broken files of a kind
@@ -78,7 +78,7 @@ async def _add(
         here = [url for _, url in page.read if url in uses]
         for url in here:
             uses[url].count += 1
-            if len(uses[url].first) < FIRST:
+            if len(uses[url].first) < FIRST_SOURCES:
                 uses[url].first.append(page.url)
         for code, count in Counter(file_code(kind, files[url]) for url in here).items():
             found[code].add(page.id, page.url, count)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import anyio
 
 from crawler.app.features.feature import readings
-from crawler.app.link_texts import SILENT, Read, rendering_of
+from crawler.app.link_texts import MOST_UNANSWERED, Read, rendering_of
 from crawler.model.external import BrokenFile
 from crawler.model.note import BROKEN_FILES
 from crawler.parse.extract import Extract
@@ -40,7 +40,7 @@ class FileTexts(NamedTuple):
                     for url in found.keys() & files.keys():
                         files[url] = files[url]._replace(text=found[url][0], place=found[url][1])
                 read, silent = (read + 1, 0) if found else (read, silent + 1)
-                if silent >= SILENT:
+                if silent >= MOST_UNANSWERED:
                     break
         if read:
             await self.frontier.remember(BROKEN_FILES, broken)

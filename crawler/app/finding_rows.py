@@ -16,7 +16,7 @@ from crawler.report.catalogue import FILES, GROUPED, Code
 from crawler.report.finding_order import FindingOrder
 from crawler.report.findings import Findings, PageFinding
 from crawler.report.forms import as_csv
-from crawler.report.inbound_links import FIRST
+from crawler.report.inbound_links import FIRST_SOURCES
 from crawler.report.report import UNKNOWN, Item, Known, Said
 from crawler.report.url_kind import BY_KIND, LINK_CODES, OF_READERS
 
@@ -73,7 +73,7 @@ async def _of_code(
 
 def _named(found: PageFinding) -> Sequence[int]:
     """The ids whose URLs its item needs."""
-    return (*found.hops, *(found.sources if found.links <= FIRST else ()))
+    return (*found.hops, *(found.sources if found.links <= FIRST_SOURCES else ()))
 
 
 # -- with all pages that link to them ------------------------------------------------------------------------
@@ -86,7 +86,7 @@ async def csv_lines(rows: Reads, known: Known) -> AsyncIterator[str]:
     batch, links = list[FindingRow](), 0
     async for row in finding_rows(rows, known):
         batch.append(row)
-        links += row.item.links if row.item.links > FIRST else 0
+        links += row.item.links if row.item.links > FIRST_SOURCES else 0
         if len(batch) >= ROWS or links >= LINKS:
             async for line in _lines(rows, batch, names):
                 yield line
@@ -96,7 +96,7 @@ async def csv_lines(rows: Reads, known: Known) -> AsyncIterator[str]:
 
 
 async def _lines(rows: Reads, batch: Sequence[FindingRow], names: "_Names") -> AsyncIterator[str]:
-    many = [row for row in batch if row.item.links > FIRST]
+    many = [row for row in batch if row.item.links > FIRST_SOURCES]
     linking = await _linking(rows, {row.number: row.code for row in many if row.code not in FILES})
     loading = {
         code: await pages_with(rows, code, {row.item.url for row in many if row.code is code})

@@ -21,7 +21,7 @@ from crawler.parse.url import Url, netloc
 from crawler.settings.sections import Scope
 from crawler.sitemap.tree import CHUNK
 
-GROUP: Final = 2_000  # URLs added to the frontier at once
+URLS_AT_ONCE: Final = 2_000  # URLs added to the frontier at once
 MOST_HOSTS: Final = 1_000  # different hosts, if no start URL is given
 
 log = logging.getLogger("crawler.app.input_files")
@@ -71,7 +71,7 @@ class InputFile:
     def take(self) -> SeedUrls | None:
         """The next URLs; None at the end. Blocks. Raises `ConfigError` when the file fails."""
         try:
-            chunk = list(islice(self._numbered, GROUP))
+            chunk = list(islice(self._numbered, URLS_AT_ONCE))
         except OSError as error:
             raise ConfigError(f"--input: {self.name} cannot be read ({error.strerror}).") from error
         urls = [url for number, line in chunk if (url := self._read(number, line))]

@@ -33,7 +33,7 @@ from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, reads
 from crawler.report.catalogue import Severity
 from crawler.report.findings import Findings
-from crawler.report.inbound_links import FIRST
+from crawler.report.inbound_links import FIRST_SOURCES
 from crawler.report.url_kind import BY_KIND, LINK_CODES
 
 CODES: Final = frozenset(code for code in LINK_CODES if code.severity is not Severity.INFO)
@@ -46,7 +46,7 @@ AT_ONCE: Final = 5  # requests
 BATCH: Final = 100  # pages that are looked up together, and stored
 LONGEST: Final = 120.0  # seconds in all, or
 LONGEST_EACH: Final = 2.0  # for each page, if these are more
-SILENT: Final = 5  # pages of an origin without an answer, one after the other, after which it is left alone
+MOST_UNANSWERED: Final = 5  # pages of an origin in a row, after which it is left alone
 
 log = logging.getLogger("crawler")
 
@@ -157,7 +157,7 @@ class LinkTexts(Struct, frozen=True):
             if page is not None:
                 found[one.page.id] = self._anchors(one, page, names)
 
-        asked = [one for one in due if silent[origin(one.page.url)] < SILENT]
+        asked = [one for one in due if silent[origin(one.page.url)] < MOST_UNANSWERED]
         async with anyio.create_task_group() as tasks:
             for one in asked:
                 tasks.start_soon(look, one)
@@ -174,7 +174,7 @@ class LinkTexts(Struct, frozen=True):
         if not findings.has(KINDS):
             return {}
         return {
-            page.id: _Broken(found.links, found.sources[: EXAMPLES if found.site_wide else FIRST])
+            page.id: _Broken(found.links, found.sources[: EXAMPLES if found.site_wide else FIRST_SOURCES])
             async for page in suspects
             for found in findings.found(page)
             if found.code in CODES and found.links
@@ -210,7 +210,7 @@ class LinkTexts(Struct, frozen=True):
         every = sorted({page for one in broken.values() for page in one.pages})
         names = await reports.names_of(self.frontier, every)
         chosen = dict[int, None]()
-        for place in range(FIRST):
+        for place in range(FIRST_SOURCES):
             links = Counter[int]()
             for one in broken.values():
                 if len(one.pages) > place and one.pages[place] in names:

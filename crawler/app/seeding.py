@@ -21,7 +21,7 @@ from typing import Final
 import anyio.to_thread
 from msgspec import Struct, structs
 
-from crawler.app.input_files import GROUP, InputFile
+from crawler.app.input_files import URLS_AT_ONCE, InputFile
 from crawler.app.settings_urls import normaliser, sitemap_of
 from crawler.engine.robots import Access
 from crawler.engine.seed_reader import Turn
@@ -87,7 +87,7 @@ class Entries:
             self._fault = f"names more than {MAX_BYTES:,} bytes of URLs"
             return None
         try:
-            items = list(islice(self._items, min(GROUP, MAX_ENTRIES - self._entries)))
+            items = list(islice(self._items, min(URLS_AT_ONCE, MAX_ENTRIES - self._entries)))
             if not items and self._entries == MAX_ENTRIES and next(self._items, None):
                 self._fault = f"names more than {MAX_ENTRIES:,} URLs"
         except OSError as error:

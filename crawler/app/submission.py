@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from crawler.app.state import MEMORY
 from crawler.errors import ConfigError
 from crawler.fetch.exchange import fetcher_of
-from crawler.fetch.indexnow import BATCH, ENDPOINT, Engine, Key, check_key
+from crawler.fetch.indexnow import ENDPOINT, LARGEST_BATCH, Engine, Key, check_key
 from crawler.fetch.request_headers import anonymous
 from crawler.fetch.retry import Retrying
 from crawler.model.ledger import LedgerHead, LedgerRow, Mark
@@ -165,13 +165,13 @@ class _Ledger:
         return submitted
 
     async def batches(self) -> AsyncIterator[Sequence[tuple[LedgerRow, Url]]]:
-        """What is due, in order of the URL: up to `BATCH` URLs of one origin at a time."""
+        """What is due, in order of the URL: up to `LARGEST_BATCH` URLs of one origin at a time."""
         batch: list[tuple[LedgerRow, Url]] = []
         async for rows in self._frontier.stream(reads.LedgerRows(unchanged=self._everything)):
             for row, url, why in map(self._judged, rows):
                 if why is None:
                     continue
-                if batch and (len(batch) == BATCH or urls.origin(batch[0][1]) != urls.origin(url)):
+                if batch and (len(batch) == LARGEST_BATCH or urls.origin(batch[0][1]) != urls.origin(url)):
                     yield batch
                     batch = []
                 batch.append((row, url))
@@ -203,7 +203,7 @@ async def _send(ledger: _Ledger, engine: Engine, submitted: Submitted) -> None:
         submitted.pending |= await engine.submit([url for _, url in batch])
         await ledger.enter(batch)
         submitted.sent += len(batch)
-        if submitted.due > BATCH:
+        if submitted.due > LARGEST_BATCH:
             log.info("submitted", extra={"fields": {"urls": submitted.sent, "due": submitted.due}})
 
 

@@ -3,7 +3,7 @@
 import click
 
 from crawler.cli.options import SettingCommand, examples
-from crawler.cli.output import COMPLETE, PROGRAM
+from crawler.cli.output import COMPLETION_VARIABLE, PROGRAM
 from crawler.errors import Exit
 
 
@@ -25,6 +25,6 @@ def completion(ctx: click.Context, shell: str) -> int:
     made = get_completion_class(shell)
     if made is None:
         raise click.ClickException(f"there are no completions for {shell}.")
-    source = made(ctx.find_root().command, {}, PROGRAM, COMPLETE)
+    source = made(ctx.find_root().command, {}, PROGRAM, COMPLETION_VARIABLE)
     click.echo(source.source_template % source.source_vars())
     return Exit.OK

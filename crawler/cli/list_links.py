@@ -19,7 +19,7 @@ from crawler.parse.url import Url
 from crawler.ports import Frontier, Reads, reads
 from crawler.report.catalogue import Code
 from crawler.report.findings import Findings
-from crawler.report.inbound_links import LONGEST as LONGEST_CHAIN
+from crawler.report.inbound_links import LONGEST_CHAIN
 from crawler.report.report import Known
 from crawler.settings.sections import Settings
 

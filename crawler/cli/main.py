@@ -18,7 +18,7 @@ from typing import Final, TextIO
 import click
 
 from crawler.cli.commands import cli
-from crawler.cli.output import COMPLETE, PROGRAM, suggested
+from crawler.cli.output import COMPLETION_VARIABLE, PROGRAM, suggested
 from crawler.cli.signals import received
 from crawler.errors import CrawlerError, Exit, Interrupted
 from crawler.parse.credentials import masked
@@ -109,10 +109,10 @@ def _lost(error: OSError) -> Exit:
 
 
 def _invoke(words: Sequence[str]) -> int:
-    if asked := os.environ.get(COMPLETE):
+    if asked := os.environ.get(COMPLETION_VARIABLE):
         from click.shell_completion import shell_complete  # noqa: PLC0415 - a shell asks
 
-        return shell_complete(cli, {}, PROGRAM, COMPLETE, asked)
+        return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, asked)
     try:
         with cli.make_context(PROGRAM, list(words) or ["--help"]) as context:
             return int(cli.invoke(context) or 0)

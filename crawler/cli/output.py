@@ -16,7 +16,7 @@ from crawler.report.printable import printable
 from crawler.settings.sections import Log
 
 PROGRAM: Final = "sitemap-crawler"
-COMPLETE: Final = "_SITEMAP_CRAWLER_COMPLETE"  # a variable with which a shell requests completions
+COMPLETION_VARIABLE: Final = "_SITEMAP_CRAWLER_COMPLETE"  # a variable with which a shell requests completions
 # A variable set by ./dev, which does not install the program on the PATH: the words that call it.
 CALLED_AS: Final = "_SITEMAP_CRAWLER_CALLED_AS"
 log = logging.getLogger("crawler")

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from crawler.model.phases import SHOWN, Phase
+from crawler.model.phases import SHOWN_PHASES, Phase
 from crawler.model.run import Interruption, StopReason, Wait
 
 
@@ -74,7 +74,7 @@ class Course(Struct, eq=False):
     def enter(self, phase: Phase) -> None:
         self.previous, self.phase = self.phase, phase
         self._entered = self.clock()
-        if phase in SHOWN:
+        if phase in SHOWN_PHASES:
             self.stats.phase = phase
 
     @property

@@ -24,7 +24,7 @@ from crawler.report.printable import printable
 from crawler.rules.throttle import OVERLOADED, QUICK, retry_after
 
 ENDPOINT: Final = "https://api.indexnow.org/indexnow"
-BATCH: Final = 10_000  # URLs of one request
+LARGEST_BATCH: Final = 10_000  # URLs of one request
 KEY_FILE: Final = 1_000  # bytes that are read of it
 SHOWN: Final = 200  # characters of an answer
 ANSWER: Final = 2_000  # bytes of an answer that are read
@@ -94,7 +94,7 @@ class Engine(Struct, frozen=True):
     repeated: Callable[[Url, str, int], None] = lambda _url, _because, _attempt: None  # as in `Retrying`
 
     async def submit(self, batch: Sequence[str]) -> bool:
-        """Submits up to `BATCH` URLs of one origin. Returns whether the key is still to be checked (202).
+        """Submits up to `LARGEST_BATCH` URLs of one origin; whether the key is still to be checked (202).
 
         Raises `ConfigError` if the engine refuses them, `NotSubmitted` if they may be accepted later.
         """

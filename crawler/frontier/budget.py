@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from crawler.frontier.database import Database
-from crawler.frontier.patterns import READ
+from crawler.frontier.patterns import WAS_READ
 from crawler.frontier.visits import ANY_DEPTH
 from crawler.model.note import ASKED_PLACES
 from crawler.parse.extract import BYTES, WORDING_DIGITS
@@ -35,7 +35,7 @@ UNION ALL SELECT trap, min(version) FROM known WHERE run = :run AND trap IN ({_U
 def _distinct(content: str) -> str:
     """How many different ones there are. A file that is no page has a content of its own."""
     return f"""count(DISTINCT CASE WHEN (trap, version) IN ({_BESIDE}) THEN NULL
-    WHEN {READ} THEN coalesce({content}, url)
+    WHEN {WAS_READ} THEN coalesce({content}, url)
     WHEN outcome = 'unlisted:type' AND detail NOT IN ('text/html', 'application/xhtml+xml') THEN url END)"""
 
 

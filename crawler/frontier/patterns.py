@@ -19,11 +19,14 @@ from crawler.rules.traps import DRY_SAMPLES, MAX_REPORTED, SAMPLE
 
 CACHED: Final = 20_000  # most patterns whose rows are cached
 
-# Pages that were read and count towards a sample; errors do not. SHOWN: pages that count as content.
-SHOWN: Final = f"'{LISTED}', 'unlisted:no-list', 'unlisted:excluded', 'unlisted:scheme', 'unlisted:too-long'"
-# HTML pages are read for their links even if only other content types are listed.
-READ: Final = f"""(
-    outcome IN ({SHOWN}, 'unlisted:canonical', 'unlisted:noindex')
+# Of pages that count as content.
+CONTENT_OUTCOMES: Final = (
+    f"'{LISTED}', 'unlisted:no-list', 'unlisted:excluded', 'unlisted:scheme', 'unlisted:too-long'"
+)
+# Pages that were read and count towards a sample; errors do not. HTML pages are read for their links even if
+# only other content types are listed.
+WAS_READ: Final = f"""(
+    outcome IN ({CONTENT_OUTCOMES}, 'unlisted:canonical', 'unlisted:noindex')
     OR (outcome = 'unlisted:type' AND detail IN ('text/html', 'application/xhtml+xml'))
 )"""
 
@@ -68,7 +71,7 @@ _NOW: Final = "SELECT round, level, closings, follows IS NOT NULL FROM run WHERE
 _COUNT: Final = f"""
 UPDATE trap SET fetched = fetched + n.pages, size_left = size_left - n.pages
 FROM (SELECT u.trap AS id, count(*) AS pages
-    FROM known AS u WHERE u.id @any(ids) AND u.round IS NOT NULL AND {READ} GROUP BY u.trap
+    FROM known AS u WHERE u.id @any(ids) AND u.round IS NOT NULL AND {WAS_READ} GROUP BY u.trap
 ) AS n WHERE trap.id = n.id
 """
 

@@ -10,7 +10,7 @@ from crawler.frontier.schema import IN_SITEMAP, STILL
 from crawler.model.rows import PublicationRow
 from crawler.model.survey import AlikePages, Failures
 from crawler.parse.url import Url
-from crawler.rules.failures import FEWEST, FailedUrl, weigh
+from crawler.rules.failures import FEWEST_FAILURES, FailedUrl, weigh
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, Failing, RunTime, interval_of, patience_by_code
 
 _NEVER: Final = (1 << 31) - 1  # later than any publication
@@ -34,7 +34,8 @@ SELECT CAST(coalesce(sum(pages), 0) AS bigint), min(first), CAST(coalesce(sum(ea
     SELECT count(*) AS pages, min(url) AS first, count(*) FILTER (WHERE visited < :run) AS earlier FROM known
     WHERE run = :run AND published >= :last AND version <> published_content
         AND outcome IN ('{LISTED}', '{DUPLICATE}')
-    GROUP BY {WORDING} HAVING count(*) >= {FEWEST} AND count(DISTINCT published_content) * 2 > count(*)
+    GROUP BY {WORDING}
+    HAVING count(*) >= {FEWEST_FAILURES} AND count(DISTINCT published_content) * 2 > count(*)
 ) AS alike
 """
 _DELIVERED: Final = """

@@ -20,7 +20,7 @@ from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.outcome import Kept, Listed, Unlisted
 from crawler.model.reasons import SeedKind, Source, Why
 from crawler.model.rows import (
-    COMPLETE,
+    COMPLETE_RUNS,
     EdgeRow,
     HostRow,
     InPattern,
@@ -68,11 +68,11 @@ LEFT JOIN trap AS t ON t.id = u.trap AND t.run = u.run
 _IS_VISITED: Final = "u.host IS NOT NULL"
 
 # What readers see: with what repeats the address, though pages are compared without it during a crawl.
-SHOWN: Final = "coalesce(echoing, version)"
+SHOWN_VERSION: Final = "coalesce(echoing, version)"
 
 PAGES: Final = f"""
 SELECT u.id, u.url, u.run, CASE WHEN u.state = {SETTLED} THEN u.outcome ELSE '' END, u.detail,
-       {STATUS}, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, {SHOWN},
+       {STATUS}, u.depth, u.was, u.lastmod, u.source, u.was_lastmod, {SHOWN_VERSION},
        s.kind, s.name, s.depth, u.title, u.type, u.bytes, u.took, u.barred, u.rendering,
        u.digest, {REDIRECT}, {of("x", ExternalRow._fields)}
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
@@ -360,7 +360,7 @@ def run(db: Database) -> Run | None:
     if row is None:
         return None
     number, started, status, ended, follows = row
-    return Run(number, started, complete=status in COMPLETE, ended=ended is not None, follows=follows)
+    return Run(number, started, complete=status in COMPLETE_RUNS, ended=ended is not None, follows=follows)
 
 
 def balance(db: Database) -> Balance:

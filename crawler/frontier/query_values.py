@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from crawler.frontier.database import Database
-from crawler.frontier.patterns import BARE, READ, SHOWN
+from crawler.frontier.patterns import BARE, CONTENT_OUTCOMES, WAS_READ
 from crawler.model.trap import DoubtfulPattern, ImpossibleValues, PatternPage
 from crawler.parse.url import Url
 from crawler.rules.impossible_values import REFUSED
@@ -19,7 +19,7 @@ from crawler.rules.traps import SAMPLE
 
 # In the order of the samples, which does not depend on time.
 PAGES: Final = f"""
-SELECT url, version FROM known WHERE trap = :trap AND run = :run AND state = {SETTLED} AND {READ}
+SELECT url, version FROM known WHERE trap = :trap AND run = :run AND state = {SETTLED} AND {WAS_READ}
 ORDER BY sample, url LIMIT {2 * SAMPLE}
 """
 ANSWER: Final = """
@@ -32,7 +32,7 @@ ANSWERED: Final = "SELECT asked, missing, bounded FROM trap WHERE id = :trap"
 _TRUE: Final = f"""
 SELECT count(*) FROM (
     SELECT 1 FROM known
-    WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({SHOWN})
+    WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({CONTENT_OUTCOMES})
         AND version IS DISTINCT FROM CAST(:missing AS text) AND {BARE} AND {{linked}}
     GROUP BY coalesce(echoing, version, url) HAVING min(coalesce(round, 0)) > :since
 ) AS shown

@@ -17,7 +17,7 @@ from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
 from crawler.frontier.leases import ANY_OUT
 from crawler.frontier.levels import READ_SO_FAR, Levels
-from crawler.frontier.patterns import BARE, READ, SHOWN, PatternTable, stored_traps
+from crawler.frontier.patterns import BARE, CONTENT_OUTCOMES, WAS_READ, PatternTable, stored_traps
 from crawler.frontier.query_values import ValueTable
 from crawler.frontier.revisits import Revisits
 from crawler.frontier.visits import ANY_DEPTH, move, release
@@ -117,7 +117,7 @@ FROM visit AS v JOIN url AS u ON u.id = v.id
 CONTENTS: Final = f"""
 SELECT count(*) FROM (
     SELECT 1 FROM known
-    WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({SHOWN})
+    WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({CONTENT_OUTCOMES})
     AND (version IS NULL OR {BARE})
     GROUP BY coalesce(version, url) HAVING min(coalesce(round, 0)) > :since
 ) AS shown
@@ -131,22 +131,22 @@ SELECT (SELECT count(*) FROM known AS p WHERE p.trap = :trap AND p.run = :run AN
 FROM (
     SELECT count(*) AS contents, coalesce(max(shown.first), 0) AS last FROM (
         SELECT min(coalesce(round, 0)) AS first FROM known
-        WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({SHOWN})
+        WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({CONTENT_OUTCOMES})
         GROUP BY coalesce(version, url)
     ) AS shown
 ) AS s
 """
 
 # The contents of pages outside the pattern that the pages of the sample were the first to link to.
-_KNOWN: Final = f"run = :run AND state = {SETTLED} AND outcome IN ({SHOWN}) AND found <= :since"
+_KNOWN: Final = f"run = :run AND state = {SETTLED} AND outcome IN ({CONTENT_OUTCOMES}) AND found <= :since"
 LED_TO: Final = f"""
 SELECT DISTINCT CASE WHEN u.echoing IN (SELECT version FROM known WHERE {_KNOWN} AND version IS NOT NULL)
     THEN u.echoing ELSE coalesce(u.version, u.url) END
 FROM (
     SELECT links FROM known WHERE trap = :trap AND round > :since AND run = :run AND state = {SETTLED}
-        AND ({READ} OR outcome = 'moved')
+        AND ({WAS_READ} OR outcome = 'moved')
 ) AS p @each(p.links) JOIN known AS u ON u.id = j.value
-WHERE u.run = :run AND u.found > :since AND u.state = {SETTLED} AND u.outcome IN ({SHOWN})
+WHERE u.run = :run AND u.found > :since AND u.state = {SETTLED} AND u.outcome IN ({CONTENT_OUTCOMES})
     AND u.trap IS DISTINCT FROM :trap
 """
 KNOWN_CONTENTS: Final = f"""

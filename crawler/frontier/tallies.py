@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from crawler.frontier.database import Database
-from crawler.frontier.queries import OF_SUSPECTS, SHOWN
+from crawler.frontier.queries import OF_SUSPECTS, SHOWN_VERSION
 from crawler.model.rows import Tallies
 from crawler.rules.record import LISTED, SETTLED
 
@@ -20,16 +20,16 @@ SELECT count(*) - count(lastmod),
 _ANY_TWICE: Final = f"SELECT 1 {_OF_LISTED} AND SAME <> '' GROUP BY SAME HAVING count(*) > 1"
 _ANY_SAME_BYTES: Final = f"{_ANY_TWICE.replace('SAME', 'digest')} AND count(content) > 0 LIMIT 1"
 _ANY_SAME_TITLE: Final = f"{_ANY_TWICE.replace('SAME', 'title')} LIMIT 1"
-_SHOWN: Final = f"SELECT id, host, title, {SHOWN} AS content {_OF_LISTED}"
+_SHOWN: Final = f"SELECT id, host, title, {SHOWN_VERSION} AS content {_OF_LISTED}"
 # Pages with the same bytes have one text, though only some are fingerprinted.
 _READ_OF: Final = f"""
 LEFT JOIN (
-    SELECT host AS site, digest AS body, min({SHOWN}) FILTER (WHERE content IS NOT NULL) AS read {_OF_LISTED}
-    GROUP BY host, digest HAVING count(*) > 1 AND count(content) > 0
+    SELECT host AS site, digest AS body, min({SHOWN_VERSION}) FILTER (WHERE content IS NOT NULL) AS read
+    {_OF_LISTED} GROUP BY host, digest HAVING count(*) > 1 AND count(content) > 0
 ) AS same ON site = host AND body = digest
 WHERE
 """
-_READ: Final = f"SELECT id, host, title, coalesce(read, {SHOWN}) AS content {_OF_LISTED}".replace(
+_READ: Final = f"SELECT id, host, title, coalesce(read, {SHOWN_VERSION}) AS content {_OF_LISTED}".replace(
     "WHERE", _READ_OF
 )
 _REPEATED: Final = """
@@ -56,7 +56,7 @@ _SAME_CONTENT, _SAME_TITLE = (
 )
 _REPEATS: Final = " OR ".join(
     f"{column} IN ({_ANY_TWICE.replace('SELECT 1', 'SELECT SAME').replace('SAME', column)})"
-    for column in ("digest", "title", SHOWN)
+    for column in ("digest", "title", SHOWN_VERSION)
 )
 _WITH_FINDINGS: Final = f"""
 SELECT id FROM url WHERE id IN (SELECT u.id {OF_SUSPECTS})

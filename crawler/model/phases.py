@@ -69,7 +69,9 @@ VISITING: Final = frozenset({
     Phase.OPENING, Phase.FOLLOWING, Phase.ARRIVING, Phase.SEEDING, Phase.CRAWLING, Phase.DRAINING,
 })  # fmt: skip
 """Phases in which pages are in flight."""
-SHOWN: Final = frozenset({Phase.FOLLOWING, Phase.ARRIVING, Phase.SEEDING, Phase.CRAWLING, Phase.PUBLISHING})
+SHOWN_PHASES: Final = frozenset(
+    {Phase.FOLLOWING, Phase.ARRIVING, Phase.SEEDING, Phase.CRAWLING, Phase.PUBLISHING}
+)
 """Phases that the user sees; in the others, the last one of these goes on for them."""
 
 

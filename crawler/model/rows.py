@@ -18,7 +18,7 @@ from crawler.model.visit import Visit
 from crawler.parse.url import Url
 
 PUBLISHED = "concluded"  # a value of `RunRow.status`
-COMPLETE = frozenset({"complete", PUBLISHED, "refused"})  # others
+COMPLETE_RUNS = frozenset({"complete", PUBLISHED, "refused"})  # others
 
 
 class PageRow(NamedTuple):
@@ -154,7 +154,7 @@ class RunRow(Struct, frozen=True):
     @property
     def complete(self) -> bool:
         """Whether the crawl was completed."""
-        return self.status in COMPLETE
+        return self.status in COMPLETE_RUNS
 
     @property
     def listed(self) -> int | None:

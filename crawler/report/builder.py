@@ -21,7 +21,7 @@ from crawler.report.changes import Changes
 from crawler.report.clicks import Clicks
 from crawler.report.findings import Findings, PageFinding, site_findings
 from crawler.report.history import sought
-from crawler.report.inbound_links import FIRST
+from crawler.report.inbound_links import FIRST_SOURCES
 from crawler.report.overview import Overview
 from crawler.report.report import Finding, Item, Known, RuleCount, Said, SiteReport
 from crawler.report.url_kind import LINK_CODES, is_listed
@@ -56,7 +56,7 @@ class _Items(Struct, eq=False):
     def join(self, found: PageFinding) -> None:
         """Add a page to a group that is already known."""
         others = self.members.get(found.group if found.group is not None else -1)
-        if others is not None and len(others) < FIRST:
+        if others is not None and len(others) < FIRST_SOURCES:
             others.append(found.page.url)
 
     def shown(self) -> list[PageFinding]:

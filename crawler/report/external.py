@@ -6,7 +6,7 @@ from typing import Any
 from crawler.model.external import BROKEN, OK, UNKNOWN, ExternalCheck, ExternalCounts
 from crawler.report.formatting import counted
 
-KINDS = (OK, BROKEN, UNKNOWN)
+EXTERNAL_KINDS = (OK, BROKEN, UNKNOWN)
 LEFT = {
     "images": ("image", "not checked"),
     "scripts": ("script", "not checked"),
@@ -55,7 +55,7 @@ def external_json(check: ExternalCheck | None, counts: ExternalCounts | None) ->
         return None
     return {
         "urls": sum(counts.codes.values()) + counts.unchecked,
-        **{kind: counts.of(kind) for kind in KINDS},
+        **{kind: counts.of(kind) for kind in EXTERNAL_KINDS},
         "unasked": counts.unchecked,
         "answers": dict(sorted(counts.codes.items())),
         "finished": check.finished,

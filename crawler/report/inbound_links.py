@@ -16,11 +16,11 @@ from crawler.model.rows import EdgeRow
 from crawler.report.clicks import numbers
 from crawler.report.url_kind import LINKED, OF_READERS, UrlKind
 
-FIRST: Final = 8  # linking pages that are stored for a URL
-LONGEST: Final = 20  # most hops of a chain
+FIRST_SOURCES: Final = 8  # linking pages that are stored for a URL
+LONGEST_CHAIN: Final = 20  # most hops of a chain
 PAGES: Final = 50  # pages that are kept of each kind
 _OF_HEAD: Final = LINKED - OF_READERS
-_NONE: Final = array("I", bytes(4 * FIRST))
+_NONE: Final = array("I", bytes(4 * FIRST_SOURCES))
 
 
 class LinkCounts:
@@ -106,7 +106,7 @@ class InboundLinks:
             kinds[kind] = kinds.get(kind, 0) + 1
             if kind == UrlKind.MOVED and to in self._chains:
                 leads_to_chain = True
-            if count[to] < FIRST:
+            if count[to] < FIRST_SOURCES:
                 self._add_source(to, source)
             count[to] += 1
         self.pages_to_chains += leads_to_chain
@@ -141,13 +141,13 @@ class InboundLinks:
     def sources(self, number: int) -> Sequence[int]:
         """The first pages that link to it, in the order in which they were added."""
         slot = self._slot[number]
-        return self._sources[slot : slot + min(FIRST, self.count[number])].tolist() if slot else []
+        return self._sources[slot : slot + min(FIRST_SOURCES, self.count[number])].tolist() if slot else []
 
     def hops(self, number: int) -> tuple[Sequence[int], bool]:
         """What a URL redirects to, hop by hop, and whether that has no end: a loop, or too many hops."""
         hops: list[int] = []
         at = self._target[number]
-        while at and at != number and at not in hops and len(hops) < LONGEST:
+        while at and at != number and at not in hops and len(hops) < LONGEST_CHAIN:
             hops.append(at)
             at = self._target[at]
         return hops, bool(at)

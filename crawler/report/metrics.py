@@ -13,7 +13,7 @@ from crawler.model.reasons import Cause, Source, Why
 from crawler.model.rows import PublicationRow, RunRow
 from crawler.model.survey import Balance
 from crawler.report.catalogue import NEEDS_COMPLETE, Code
-from crawler.report.external import KINDS
+from crawler.report.external import EXTERNAL_KINDS
 from crawler.report.report import Finding
 from crawler.report.stats import Stats
 from crawler.report.traffic import BOUNDS, CLASSES, Traffic
@@ -205,7 +205,7 @@ def of_balance(metrics: Metrics, balance: Balance, dated: Mapping[str, int] | No
 
 def of_external(metrics: Metrics, counts: ExternalCounts) -> None:
     """The URLs on other sites by what is known of them."""
-    for kind in KINDS:
+    for kind in EXTERNAL_KINDS:
         metrics.set("external_urls", counts.of(kind), kind)
     metrics.set("external_urls", counts.unchecked, "unasked")
 

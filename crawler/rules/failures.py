@@ -16,7 +16,7 @@ from crawler.model.survey import Failures, SiteHealth
 from crawler.parse.url import in_folder
 from crawler.rules.record import PASSING
 
-FEWEST: Final = 5  # failures, below which their share is not significant
+FEWEST_FAILURES: Final = 5  # failures, below which their share is not significant
 ASKED: Final = 5  # pages that are asked again
 ANSWERING: Final = 0.8  # share of these that answer on a healthy site
 # Failures for each page that answered, above which fewer than `ASKED` pages cannot vouch for the site.
@@ -62,7 +62,7 @@ def weigh(failed: Iterable[FailedUrl]) -> Failures:
 def are_many(failed: Mapping[str, int], answered: int, limit: float) -> bool:
     """Whether more than the share `limit` of the pages failed. `answered`: fetched pages that did not."""
     count = sum(failed.values())
-    return count >= FEWEST and exceeds(count, count + answered, limit)
+    return count >= FEWEST_FAILURES and exceeds(count, count + answered, limit)
 
 
 def exceeds(part: int, whole: int, share: float) -> bool:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from crawler.app.input_files import GROUP, InputFile
+from crawler.app.input_files import URLS_AT_ONCE, InputFile
 from crawler.app.seeding import Entries, Seeds
 from crawler.engine.robots import Access
 from crawler.errors import ConfigError
@@ -304,6 +304,6 @@ def test_long_urls_of_short_links_are_limited() -> None:
     total = 0
     while (urls := entries.take()) is not None:
         total += sum(map(len, urls))
-    assert MAX_BYTES < total < MAX_BYTES + GROUP * 8_000
+    assert MAX_BYTES < total < MAX_BYTES + URLS_AT_ONCE * 8_000
     said = entries.settlement(Seed(SeedKind.SITEMAP, f"{here}sitemap.xml", 0))
     assert said.detail == "names more than 52,428,800 bytes of URLs"

@@ -18,7 +18,7 @@ from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.publish import CrawlToPublish, check_folder, publish
 from crawler.sitemap.write.html_pages import FOLDERS, LINKS, HtmlPages
 from crawler.sitemap.write.shards import OldFiles
-from crawler.sitemap.write.writer import PAGE
+from crawler.sitemap.write.writer import HTML_PAGE
 from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
 from tests.cli.test_cli import QUICK
 
@@ -66,8 +66,8 @@ MANY = [entry(f"/folder-{number % 7}/{number:05}", day=1 + number % 20) for numb
 
 async def test_a_small_site_is_one_page_by_folder(tmp_path: Path) -> None:
     entries = [entry("/", "Home", 3), entry("/blog/a", "About <b>", 21), entry("/blog/stra%C3%9Fe")]
-    assert await put(tmp_path, entries) == [PAGE, "sitemap.xml"]
-    page = Read(tmp_path / PAGE)
+    assert await put(tmp_path, entries) == [HTML_PAGE, "sitemap.xml"]
+    page = Read(tmp_path / HTML_PAGE)
     assert page.links == [one.url for one in entries]
     for words in (
         "Sitemap of example.com",
@@ -83,18 +83,18 @@ async def test_a_small_site_is_one_page_by_folder(tmp_path: Path) -> None:
 
 async def test_a_large_site_is_in_parts(tmp_path: Path) -> None:
     names = await put(tmp_path, MANY)
-    assert names == ["sitemap-00001.html", "sitemap-00002.html", PAGE, "sitemap.xml"]
+    assert names == ["sitemap-00001.html", "sitemap-00002.html", HTML_PAGE, "sitemap.xml"]
     parts = [Read(tmp_path / name) for name in names[:2]]
-    links = [link for part in parts for link in part.links if link != PAGE]
+    links = [link for part in parts for link in part.links if link != HTML_PAGE]
     assert sorted(links) == sorted(one.url for one in MANY)
     assert all(len(part.links) <= LINKS + 1 for part in parts)
-    overview = Read(tmp_path / PAGE)
+    overview = Read(tmp_path / HTML_PAGE)
     assert set(overview.links) == {*names[:2]}
     assert "/folder-0/143" in overview.text, "how many pages a folder has"
 
 
 async def test_the_limit_of_one_page(tmp_path: Path) -> None:
-    assert await put(tmp_path, MANY[:LINKS]) == [PAGE, "sitemap.xml"]
+    assert await put(tmp_path, MANY[:LINKS]) == [HTML_PAGE, "sitemap.xml"]
 
 
 async def test_one_more_page_changes_few_files(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ async def test_one_more_page_changes_few_files(tmp_path: Path) -> None:
 async def test_pages_go_with_the_format(tmp_path: Path) -> None:
     await put(tmp_path, MANY)
     await put(tmp_path, MANY[:9])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.json", PAGE, "sitemap.xml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.json", HTML_PAGE, "sitemap.xml"]
     assert await put(tmp_path, MANY[:9], format="xml") == ["sitemap.xml"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["manifest.json", "sitemap.xml"]
 
@@ -132,20 +132,20 @@ async def test_text_of_strangers_stays_text(tmp_path: Path) -> None:
         entry("/&amp;"),
     ]
     await put(tmp_path, urls)
-    page = Read(tmp_path / PAGE)
+    page = Read(tmp_path / HTML_PAGE)
     assert {"script", "img"}.isdisjoint(page.tags)
     assert page.links == [one.url for one in sorted(urls, key=lambda one: one.url)]
-    assert not {"\u202e", "\x1b"}.intersection((tmp_path / PAGE).read_text())
-    assert (tmp_path / PAGE).stat().st_size < 10_000
+    assert not {"\u202e", "\x1b"}.intersection((tmp_path / HTML_PAGE).read_text())
+    assert (tmp_path / HTML_PAGE).stat().st_size < 10_000
 
 
 async def test_a_page_of_others_is_not_overwritten(tmp_path: Path) -> None:
-    (tmp_path / PAGE).write_text("<h1>Made by hand</h1>")
+    (tmp_path / HTML_PAGE).write_text("<h1>Made by hand</h1>")
     with pytest.raises(OutputError, match="was not made by this program"):
         await put(tmp_path, MANY[:3])
     with pytest.raises(OutputError, match="was not made by this program"):
         check_folder(Output(output=str(tmp_path), format="html"))
-    assert [path.name for path in tmp_path.iterdir()] == [PAGE]
+    assert [path.name for path in tmp_path.iterdir()] == [HTML_PAGE]
 
 
 async def test_standard_output_is_no_place_for_several_files() -> None:
@@ -158,7 +158,7 @@ def test_folders_beyond_a_limit_count_together(tmp_path: Path) -> None:
     pages.add([entry(f"/{number:06}/a", day=2) for number in range(FOLDERS + 100)])
     parts = pages.finish()
     assert max(part.size for part in parts) < 400_000
-    assert f"other folders{FOLDERS - 400:,}2026-11-02" in Read(tmp_path / PAGE).text
+    assert f"other folders{FOLDERS - 400:,}2026-11-02" in Read(tmp_path / HTML_PAGE).text
 
 
 def test_a_crawl_has_titles_and_its_report_a_link(run: Run, tmp_path: Path) -> None:  # noqa: F811
@@ -172,10 +172,10 @@ def test_a_crawl_has_titles_and_its_report_a_link(run: Run, tmp_path: Path) -> N
             assert code == 0, err
             made.append({path.name: path.read_bytes() for path in (tmp_path / "sitemaps").glob("sitemap*")})
     assert made[0] == made[1]
-    page = Read(tmp_path / "sitemaps" / PAGE)
+    page = Read(tmp_path / "sitemaps" / HTML_PAGE)
     assert "The home of lanterns" in page.text
     assert "A & B" in page.text
-    assert f"{origin}/{PAGE}" in Read(tmp_path / "report.html").links
+    assert f"{origin}/{HTML_PAGE}" in Read(tmp_path / "report.html").links
     assert run("export", origin, "-o", "again")[0] == 0
-    assert (tmp_path / "again" / PAGE).read_bytes() == made[0][PAGE]
+    assert (tmp_path / "again" / HTML_PAGE).read_bytes() == made[0][HTML_PAGE]
     assert run("validate", "sitemaps", "--allow-address", "127.0.0.0/8")[0] == 0

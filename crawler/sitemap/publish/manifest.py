@@ -22,7 +22,7 @@ from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.sitemap.publish.identity import SitemapIdentity
 from crawler.sitemap.write.shards import OldFiles, Shard
-from crawler.sitemap.write.writer import FORMS, INDEX, PAGE, Part
+from crawler.sitemap.write.writer import FORMS, HTML_PAGE, INDEX, Part
 
 if TYPE_CHECKING:
     from crawler.sitemap.read import SitemapReading
@@ -160,7 +160,7 @@ def left_over(last: Last, kept: Collection[str]) -> list[str]:
     left = (last.manifest or {}).get("leaving")
     named = {str(file.get("name")) for file in files_of(last.manifest)}
     named |= set(map(str, left)) if isinstance(left, list) else set()
-    ours = {name for name in named if name in (*_ENTRY_POINTS, PAGE) or _NUMBERED.fullmatch(name)}
+    ours = {name for name in named if name in (*_ENTRY_POINTS, HTML_PAGE) or _NUMBERED.fullmatch(name)}
     return sorted(ours.difference(kept), key=lambda name: (name not in _ENTRY_POINTS, name))
 
 

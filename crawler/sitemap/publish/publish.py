@@ -52,7 +52,7 @@ from crawler.sitemap.tree import read_file
 from crawler.sitemap.validate.file import Check
 from crawler.sitemap.validate.findings import FaultCode
 from crawler.sitemap.write.shards import OldFiles
-from crawler.sitemap.write.writer import FORMS, PAGE, Part, Style, Writer
+from crawler.sitemap.write.writer import FORMS, HTML_PAGE, Part, Style, Writer
 
 if TYPE_CHECKING:
     from crawler.sitemap.publish.object_store import Store
@@ -183,12 +183,9 @@ class _Draft(Struct, eq=False):
 
     def _old_files(self, last: Last) -> Mapping[str, OldFiles]:
         """The files of each section. Of other sections, only which numbers they have: ranges may shrink."""
-        suffix, is_same = (
-            FORMS[self.style.form].suffix,
-            (last.manifest or {}).get(SECTIONS, []) == self._facts(),
-        )
+        suffix = FORMS[self.style.form].suffix
         old = {name: old_files(last, suffix, name) for name in ("", *self.style.sections)}
-        if is_same:
+        if (last.manifest or {}).get(SECTIONS, []) == self._facts():
             return old
         return {
             name: OldFiles(taken={*files.taken, *(shard.number for shard in files.shards)})
@@ -328,7 +325,7 @@ def _is_of_others(folder: Path, name: str) -> bool:
     """Whether a file that the manifest names was put there by others."""
     from crawler.sitemap.write import html_pages  # noqa: PLC0415 - few sitemaps have pages
 
-    return name == PAGE and html_pages.is_foreign(folder)
+    return name == HTML_PAGE and html_pages.is_foreign(folder)
 
 
 def _check_page(output: Output, folder: Path, store: "Store | None" = None) -> None:
@@ -338,7 +335,7 @@ def _check_page(output: Output, folder: Path, store: "Store | None" = None) -> N
     from crawler.sitemap.write.html_pages import check_place  # noqa: PLC0415 - few sitemaps have pages
 
     if store:
-        store.download(PAGE, folder / PAGE)
+        store.download(HTML_PAGE, folder / HTML_PAGE)
     check_place(folder, store and store.url)
 
 

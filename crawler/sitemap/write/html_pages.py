@@ -25,7 +25,7 @@ from crawler.parse.url import origin
 from crawler.report.formatting import counted, folders_of, readable, short
 from crawler.report.printable import printable
 from crawler.sitemap.write.shards import FileLimits, Leaf, OldFiles, Shards
-from crawler.sitemap.write.writer import PAGE, Part, described, refusal
+from crawler.sitemap.write.writer import HTML_PAGE, Part, described, refusal
 
 LINKS: Final = 1_000  # in one file
 SIZE: Final = 500_000  # bytes of what it shows, without markup
@@ -141,10 +141,10 @@ class HtmlPages:
             return []
         if self._held is not None and sum(leaf.size for leaf in self._held) <= SIZE:
             links = [_DECODER.decode(line) for leaf in self._held for line in leaf.lines]
-            return [self._write(PAGE, self._linked(links))]
+            return [self._write(HTML_PAGE, self._linked(links))]
         for leaf in self._held or ():
             self._write_part(leaf)
-        return [*self._parts, self._write(PAGE, self._overview())]
+        return [*self._parts, self._write(HTML_PAGE, self._overview())]
 
     def _write_part(self, leaf: Leaf) -> None:
         name = f"sitemap-{leaf.shard.number:05}.html"
@@ -152,7 +152,7 @@ class HtmlPages:
         tally = self._tallies[name] = _Tally()
         for link in links:
             tally.add(link)
-        back = f'<nav aria-label="Sitemap"><a href="{PAGE}">All folders and parts</a></nav>\n'
+        back = f'<nav aria-label="Sitemap"><a href="{HTML_PAGE}">All folders and parts</a></nav>\n'
         self._parts.append(replace(self._write(name, self._linked(links), back), shard=leaf.shard))
 
     def _write(self, name: str, lines: Iterable[str], back: str = "") -> Part:
@@ -236,7 +236,7 @@ def _time(day: str, before: str = "") -> str:
 
 def is_foreign(folder: Path) -> bool:
     """Whether there is a page that was not made here."""
-    path = folder / PAGE
+    path = folder / HTML_PAGE
     return path.is_file() and MARK not in path.read_bytes()
 
 
@@ -247,6 +247,6 @@ def check_place(folder: Path, place: object = None) -> None:
     """
     if is_foreign(folder):
         raise OutputError(
-            f"{place or folder}/{PAGE} was not made by this program and would be overwritten: choose another "
-            "place with --output, or move that file away."
+            f"{place or folder}/{HTML_PAGE} was not made by this program and would be overwritten: choose "
+            "another place with --output, or move that file away."
         )

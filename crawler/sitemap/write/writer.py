@@ -26,7 +26,7 @@ from crawler.parse.dates import read_w3c, w3c
 from crawler.sitemap.write.shards import NO_FILES, FileLimits, Leaf, OldFiles, Shard, Shards
 
 MIN_LOC: Final = 12  # characters, by sitemap.xsd
-PAGE: Final = "sitemap.html"  # for people, by `html_pages`
+HTML_PAGE: Final = "sitemap.html"  # for people, by `html_pages`
 ENTRIES_AT_ONCE: Final = 512  # entries compressed at a time
 LEVEL: Final = 6  # twice as fast as 9, and 15 % larger
 
