@@ -3,12 +3,13 @@
 import click
 
 from crawler.app import report as reports
-from crawler.cli.output import show_text
+from crawler.cli.output import remark, show_text
 from crawler.cli.rows import show_object
 from crawler.cli.saved_state import opened_state, start_of, with_state
 from crawler.errors import Exit
 from crawler.report.builder import ITEMS
 from crawler.report.forms import as_csv, as_json, as_text
+from crawler.report.printable import printable
 from crawler.settings.sections import Settings
 
 SHOWN = 10  # items of each finding on stdout, by default
@@ -24,7 +25,9 @@ async def show_report(settings: Settings, *, form: str, most: int | None) -> Exi
         kept = most if most is not None else ITEMS if settings.report.report else SHOWN
         report = await reports.build_report(frontier, known, most=kept)
         await reports.write(frontier, report, settings.report.report)
-    if not settings.report.report:
+    if settings.report.report:  # perhaps by the settings file, so that nothing is printed unexpectedly
+        remark(f"Written: {', '.join(map(printable, settings.report.report))}")
+    else:
         cut = report.cut(SHOWN if most is None else most)
         if form in {"json", "jsonl"}:
             show_object(as_json.masked_json(cut), form, "findings")

@@ -102,8 +102,8 @@ def test_the_report_as_text_and_cut(run: Run, shop: str) -> None:
 
 def test_the_files_of_a_report(run: Run, shop: str, tmp_path: Path) -> None:
     names = [f"out.{suffix}" for suffix in ("html", "json", "md", "csv")]
-    code, out, _ = run("report", shop, *(word for name in names for word in ("--report", name)))
-    assert (code, out) == (0, "")
+    code, out, err = run("report", shop, *(word for name in names for word in ("--report", name)))
+    assert (code, out, err) == (0, "", f"Written: {', '.join(names)}\n")
     assert told((tmp_path / "out.json").read_text())["orphan"] == ["/workshop"]
     page = (tmp_path / "out.html").read_text()
     assert page.startswith("<!doctype html>")
