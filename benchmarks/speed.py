@@ -1,7 +1,7 @@
 """Ours, its floor, and other crawlers in turn over the same sites: pages a second, CPU, memory, as medians and ratios.
 
     sudo apt-get install --no-install-recommends nginx-light postgresql-doc-15 openjdk-17-doc wget2
-    .venv/bin/python benchmarks/speed.py --json benchmarks/speed.json --plot docs/dev/speed.svg
+    .venv/bin/python benchmarks/speed.py --json benchmarks/speed.json
 
 Sites: the two of `real_sites.py`, and 20,000 made-up pages (`synthetic.py`), all served by nginx on loopback. Runs take turns
 (A B C, A B C), and only ratios within one call mean something. A crawler that is not at hand is passed over and named:
@@ -168,33 +168,6 @@ def table(site: str, results: dict[str, list[Figures]]) -> str:
     return "\n".join(lines)
 
 
-def plot(results: dict[str, dict[str, list[Figures]]]) -> str:
-    """Bars of pages a second, a block for each site, as SVG."""
-    names = list(next(iter(results.values())))
-    row, left, width = 22, 230, 420
-    rows: list[str] = []
-    y = 12
-    for site, by_name in results.items():
-        most = max(middle(runs, "pages_a_second") for runs in by_name.values()) or 1.0
-        rows.append(f'<text x="0" y="{y + 14}" font-weight="bold">{site}: pages a second</text>')
-        y += row + 2
-        for name in names:
-            value = middle(by_name[name], "pages_a_second")
-            fill = "#2563eb" if name.startswith("sitemap") else "#94a3b8"
-            rows.append(
-                f'<text x="{left - 8}" y="{y + 14}" text-anchor="end">{name}</text>'
-                f'<rect x="{left}" y="{y + 3}" width="{value / most * width:.0f}" height="{row - 7}" rx="2" fill="{fill}"/>'
-                f'<text x="{left + value / most * width + 6:.0f}" y="{y + 14}">{value:,.0f}</text>'
-            )
-            y += row
-        y += 14
-    body = "\n".join(rows)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 70} {y}" font-family="sans-serif" font-size="12">\n'
-        f'<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>\n'
-    )
-
-
 def synth(work: Path) -> None:
     """The made-up site as files."""
     for number in range(PAGES):
@@ -216,7 +189,6 @@ def main() -> None:
     parser.add_argument("--colly", metavar="FILE")
     parser.add_argument("--many", action="store_true", help="4 and 8 processes, too")
     parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="SVG")
     chosen = parser.parse_args()
     work = Path(tempfile.mkdtemp(prefix="speed-"))
     real_sites.SITES["synth"] = (f"{PAGES:,} made-up pages", 8203, work / "synth")
@@ -242,8 +214,6 @@ def main() -> None:
             print(table(title, runs), end="\n\n", flush=True)
         if chosen.json:
             chosen.json.write_text(json.dumps(results, indent=1) + "\n")
-        if chosen.plot:
-            chosen.plot.write_text(plot(results))
     finally:
         os.kill(int((work / "nginx.pid").read_text()), signal.SIGTERM)
         shutil.rmtree(work, ignore_errors=True)
