@@ -49,7 +49,7 @@ BUDGETS = {
     "engine": 3973,
     "workers": 1427,
     "app": 6401,
-    "cli": 6009,
+    "cli": 6020,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

@@ -16,7 +16,7 @@ from crawler.cli.list_links import FIELDS as LINK_FIELDS
 from crawler.cli.list_links import GAP, ROW, Filter, LinkFilter, RowForm, spelt_links
 from crawler.cli.output import remark
 from crawler.cli.rows import Rows, between, joining, spelling
-from crawler.cli.saved_state import opened_state, start_of, with_state
+from crawler.cli.saved_state import opened_state, remark_other_site, start_of, with_state
 from crawler.errors import ConfigError, Exit
 from crawler.model import rendering
 from crawler.model.reasons import Cause, SeedKind, Why
@@ -142,6 +142,7 @@ async def list_rows(
     settings = with_state(settings, start)
     async with opened_state(settings, start) as frontier:
         known = await reports.read_known(frontier, settings)
+        remark_other_site(start, known)
         _check_codes(what, wanted.codes, known)
         spell = _text if form == "text" else spelling(form)
         places, joined = [COLUMNS[what].index(name) for name in columns], joining(form, columns)

@@ -5,7 +5,7 @@ import click
 from crawler.app import report as reports
 from crawler.cli.output import remark, show_text
 from crawler.cli.rows import show_object
-from crawler.cli.saved_state import opened_state, start_of, with_state
+from crawler.cli.saved_state import opened_state, remark_other_site, start_of, with_state
 from crawler.errors import Exit
 from crawler.report.builder import ITEMS
 from crawler.report.forms import as_csv, as_json, as_text
@@ -22,6 +22,7 @@ async def show_report(settings: Settings, *, form: str, most: int | None) -> Exi
     settings = with_state(settings, start)
     async with opened_state(settings, start) as frontier:
         known = await reports.read_known(frontier, settings)
+        remark_other_site(start, known)
         kept = most if most is not None else ITEMS if settings.report.report else SHOWN
         report = await reports.build_report(frontier, known, most=kept)
         await reports.write(frontier, report, settings.report.report)

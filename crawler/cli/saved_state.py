@@ -15,8 +15,10 @@ from crawler.errors import ConfigError, FrontierError
 from crawler.model.outcome import code
 from crawler.model.rows import UrlRecord
 from crawler.model.run import Run
+from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.ports import Frontier
+from crawler.report.report import Known
 from crawler.settings.object_url import state_object
 from crawler.settings.sections import Settings
 
@@ -70,6 +72,13 @@ def with_state(settings: Settings, url: Url | None, *, is_start: bool = True) ->
 def at_state(settings: Settings, path: str | None) -> Settings:
     """The settings with the state at `path`."""
     return replace(settings, state=replace(settings.state, state=path))
+
+
+def remark_other_site(url: Url | None, known: Known) -> None:
+    """Says so if the state is of another site than the URL that was given with it."""
+    sites = {known.site, known.name, *(host.origin for host in known.hosts)}
+    if url and urls.host(url) not in {urls.host(Url(site)) for site in sites}:
+        remark(f"This is the state of {known.name}/, not of {url}")
 
 
 def _choice(found: Sequence[str]) -> str:

@@ -42,6 +42,17 @@ def told(out: str) -> dict[str, list[str]]:
     return {f["code"]: [item["url"].removeprefix(site) for item in f["items"]] for f in said["findings"]}
 
 
+@pytest.mark.parametrize("command", [["report"], ["list", "pages"]])
+def test_a_state_of_another_site_is_said_to_be(run: Run, shop: str, command: list[str]) -> None:
+    state = f".sitemap-crawler/{shop.removeprefix('http://').replace(':', '_')}.db"
+    for url, remark in (
+        (shop, ""),
+        ("http://a.example/", f"This is the state of {shop}/, not of http://a.example/\n"),
+    ):
+        code, out, err = run(*command, url, "--state", state)
+        assert (code, bool(out), err) == (0, True, remark)
+
+
 def test_on_a_terminal_long_lines_are_broken_between_words(
     run: Run, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
