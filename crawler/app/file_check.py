@@ -122,7 +122,7 @@ class _Check:
     def note(self, file: _File, found: BrokenFile) -> None:
         """Note an answer. In the first run that asks for files of a kind, none of them is newly broken.
 
-        Of a broken one that does not tell now, that is noted, so that it is neither new nor mended.
+        A broken one whose answer tells nothing now is noted as such: it is neither new nor mended.
         """
         self.asked.add(file)
         kind, url = file

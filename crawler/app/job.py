@@ -98,7 +98,7 @@ class Job(Struct, eq=False):
         """Crawls until all is settled, a limit is reached, `stop` is called, or another member ends the run.
 
         May be called again after `publish` raised `LeadershipLost`: this member then follows. A job whose run
-        is published crawls no more. Raises `StartUnreachable`, `StartForbidden`, `FrontierError`,
+        is published cannot crawl again. Raises `StartUnreachable`, `StartForbidden`, `FrontierError`,
         `ConfigError`.
         """
         if self._is_concluded:

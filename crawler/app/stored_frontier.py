@@ -208,9 +208,8 @@ class CopiedFrontier(SqliteFrontier):
 
 @contextmanager
 def copied(url: ObjectUrl, seconds: float, says: Callable[[str], None]) -> Iterator[Path]:
-    """The path of a copy of the state, as it was put there last; `says` gets a sentence that says so.
-
-    The lock beside the copy tells when a job was last heard of. Raises `ConfigError`, `FrontierError`.
+    """The path of a copy of the state as it was stored last; `says` gets a sentence about that. The lock
+    beside the copy shows when a job last gave a sign of life. Raises `ConfigError`, `FrontierError`.
     """
     files, path, said = _fetch(url, seconds)
     with files, _naming(path, url):

@@ -113,7 +113,7 @@ class Leader(Struct, eq=False):
         return await site.missing.ask_places(site.starts.ends)
 
     async def _unlist_visits(self) -> None:
-        """Of pages with another address for each visit, only one each is to count as a content."""
+        """Pages that have another address for each visit count as one content each."""
         if self.site.judge.applies("duplicate") and not self._is_partial:
             await self.site.random.unlist_visits(self.site.starts.urls)
 

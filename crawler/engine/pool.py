@@ -145,7 +145,7 @@ class Pool:
         return not self._leases
 
     def room(self, visits: int | None) -> int:
-        """How many more leases may be added; no more than `visits` including those in flight."""
+        """How many more leases may be added, up to `visits` including those in flight."""
         return (self._size if visits is None else min(self._size, visits)) - len(self._leases)
 
     def note_answer(self, took: float, *, full: bool) -> None:

@@ -348,7 +348,7 @@ def examples(db: Database, outcome_code: str, limit: int) -> Sequence[Url]:
 
 
 def urls(rows: Iterable[tuple[Any, ...]]) -> list[Url]:
-    """Rows of a URL each."""
+    """Rows, each of one URL."""
     return [Url(row[0]) for row in rows]
 
 

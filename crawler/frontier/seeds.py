@@ -198,7 +198,7 @@ class SeedTable:
         return move(self._db, moved)
 
     def store_dates(self, dates: Mapping[Url, datetime]) -> None:
-        """Store the dates that a seed gives to known URLs; of several, the latest."""
+        """Store the dates that a seed gives to known URLs, the latest if there are several."""
         key, dialect = self._db.dialect.column, self._db.dialect
         rows = [(dialect.key_of(url), seconds(at)) for url, at in dates.items()]
         self._db.do(_DATED, dialect.given((key, "at"), rows) | {"run": self._db.run})

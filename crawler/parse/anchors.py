@@ -48,7 +48,7 @@ AnchorText = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 
 
 class Anchor(NamedTuple):
-    """The first link to an address; of several, the first that says something."""
+    """The first link to an address that says something, or else the first."""
 
     href: str  # as `ParsedPage.followed` has it; empty: the base
     text: AnchorText = ""
@@ -119,7 +119,7 @@ def _text(node: LexborNode, tag: str) -> tuple[str, bool]:
 
 
 def _place(node: LexborNode) -> Place:
-    """The landmark around a link; of nested ones the innermost."""
+    """The innermost landmark around a link."""
     part: Place = ""
     at = node.parent
     for _ in range(MOST_ANCESTORS):

@@ -30,7 +30,7 @@ class Extract(Enum):
 
 
 def wording(version: str) -> str:
-    """What tells whether two versions of a page differ in more than links.
+    """What shows whether two versions of a page differ in more than links.
 
     A version is a fingerprint, or a digest of the bytes.
     """

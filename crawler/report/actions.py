@@ -47,7 +47,7 @@ class Action(Struct, frozen=True):
 
     @property
     def severity(self) -> Severity:
-        """That of the most severe finding that it mends."""
+        """The severity of the worst finding that it mends."""
         return min((code.severity for code in self.codes), key=SEVERITIES.index)
 
 

@@ -47,7 +47,7 @@ def configure(log_format: str = "text", level: int = logging.INFO, stream: TextI
 
 
 def is_json() -> bool:
-    """Whether the program's log is one of JSON objects."""
+    """Whether the log of the program consists of JSON objects."""
     handlers = logging.getLogger("crawler").handlers
     return any(isinstance(handler.formatter, JsonLines) for handler in handlers)
 

@@ -31,8 +31,8 @@ def agreed(named: Iterable[Url]) -> tuple[Url | None, str]:
 
 
 def read_again(facts: Facts) -> Facts:
-    """Those of a page that is read in full each time: no fact tells of canonicals that differ, nor does the
-    outcome if another rule unlists the page.
+    """Those of a page that is read in full each time: no fact shows canonicals that differ, and neither does
+    the outcome if another rule unlists the page.
     """
     seen = facts.rendering and facts.rendering._replace(inputs=None)
     return facts._replace(validators=Validators(), rendering=seen)

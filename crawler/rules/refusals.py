@@ -89,6 +89,6 @@ class Refusals:
 
 
 def folder_of(url: Url) -> str:
-    """The folder of a URL; of one with a query, its path: queries of one path are one place."""
+    """The folder of a URL, or its path if it has a query: the queries of one path are one place."""
     path, mark, _ = target(url).partition("?")
     return path if mark else target(in_folder(url)[0])

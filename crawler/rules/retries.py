@@ -97,5 +97,5 @@ def blocking(
 
 
 def _result(state: RetryCallState) -> Any:
-    """Of an attempt that is over. Raises what it raised."""
+    """The result of an attempt that is over. Raises what it raised."""
     return state.outcome.result() if state.outcome else None

@@ -69,7 +69,7 @@ def _matching(pattern: re.Pattern[str], words: str) -> Callable[[object], str]:
 
 
 def show_state(value: str) -> str:
-    """A state; of one in a database only host, database and name of the crawl."""
+    """A state; if it is in a database, only host, database and name of the crawl."""
     return re.sub(r"^(postgres(?:ql)?://)(?:[^?]*@)?([^?#]*)(?:\?[^#]*)?", r"\1\2", value)
 
 

@@ -42,7 +42,7 @@ _SEEN_PREFIXES: Final = ("access-control-", "x-total", "x-wp-total", "x-paginati
 
 
 def digest(reply: Reply) -> str:
-    """Of what can be seen of an answer, but for its own moment and tokens; of a failure, its cause."""
+    """Digest of what can be seen of a response, except its own moment and tokens; of a failure, its cause."""
     if not isinstance(reply, Response):
         return f"broken:{reply.cause.value}"
     seen = sorted(
@@ -53,7 +53,7 @@ def digest(reply: Reply) -> str:
 
 
 def browser_digest(path: str, *driven: object) -> str:
-    """Of the file of the browser, which an update changes, and of how it is driven."""
+    """Digest of the file of the browser, which an update changes, and of how it is driven."""
     found = Path(path).stat()
     return blake2b(repr((found.st_size, int(found.st_mtime), driven)).encode(), digest_size=6).hexdigest()
 

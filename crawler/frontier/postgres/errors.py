@@ -105,7 +105,7 @@ def _answers(address: Address) -> bool:
 def is_passing(error: BaseException) -> bool:
     """Whether the same may succeed a little later: a lost connection, a restart, a deadlock.
 
-    Of a state that was open: the name of a host that is restarted may be unknown meanwhile.
+    If the state was open before, an unknown host counts, too: its name may be missing while it restarts.
     """
     if not isinstance(error, psycopg.Error):
         return False

@@ -182,7 +182,7 @@ class _Draft(Struct, eq=False):
         return HtmlPages(place, self.base, old_files(last, HTML))
 
     def _old_files(self, last: Last) -> Mapping[str, OldFiles]:
-        """The files of each section. Of other sections, only which numbers they have: ranges may shrink."""
+        """The files of each section; if the sections changed, only their numbers, as ranges may shrink."""
         suffix = FORMS[self.style.form].suffix
         old = {name: old_files(last, suffix, name) for name in ("", *self.style.sections)}
         if (last.manifest or {}).get(SECTIONS, []) == self._facts():

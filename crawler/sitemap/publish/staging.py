@@ -164,7 +164,7 @@ def reason(error: OSError) -> str:
 
 @contextmanager
 def translated(folder: object, says: str = OLD_FILES_KEPT) -> Iterator[FolderState]:
-    """Turns an error of a disk or store into an `OutputError` that tells the state of the output."""
+    """Turns an error of a disk or store into an `OutputError` that says in what state the output is."""
     folder_state = FolderState(says)
     try:
         yield folder_state
