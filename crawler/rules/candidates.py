@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
-from crawler.model.facts import LabelledUrl
+from crawler.model.facts import Facts, LabelledUrl
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.protocol import MAX_LOC
 from crawler.model.reasons import Why
@@ -84,18 +84,10 @@ class Candidates:
 
     def settlement(self, lease: Lease, verdict: Verdict, links: Links) -> Settlement:
         """The settlement of a lease, with the visits that its page leads to."""
-        visit, outcome = lease.visit, verdict.outcome
-        named = _named(outcome)
-        given, facts = verdict.named, verdict.facts
+        visit, outcome, named = lease.visit, verdict.outcome, _named(verdict.outcome)
+        facts, given = verdict.facts, verdict.named
         if self.scope.mapped:
-            if facts and facts.canonical and facts.canonical != named:
-                facts = facts._replace(canonical=self.scope.ours(facts.canonical))
-            is_read = not verdict.unchanged  # links that are stored were mapped then
-            also = named if named and is_read and named not in given else None
-            given = tuple(url if url == named else self.scope.ours(url) for url in given)
-            if also and self.scope.ours(also) != also:
-                given = (*given, also)
-            links = self._ours(visit.url, links, named, also, given)
+            facts, given, links = self._mapped(visit.url, verdict, links, named)
         leading = {*given, named}
         if self.scope.rules and not self.scope.rules.follows(visit.url):
             links = Links(
@@ -104,26 +96,18 @@ class Candidates:
             )
         if self._long_left < 0:
             links = self._short(links, leading)
-        numbers = array("q", self._settled.numbers(links.followed))
+        followed = array("q", self._settled.numbers(links.followed))
         found = list[Visit]()
-        for place in _places(links.followed, numbers, leading):
-            url, numbers[place] = links.followed[place], 0
+        for place in _places(links.followed, followed, leading):
+            url, followed[place] = links.followed[place], 0
             if url == named and isinstance(outcome, Moved):
                 found.append(self.visit(url, visit.depth, visit.url, visit.hops + 1, named=True))
             else:
                 found.append(self.visit(url, visit.depth + 1, visit.url, named=url == named))
-        avoided = array(
-            "q",
-            [
-                0 if url in leading else self._settled.number(url) or self._unsettled.number(url)
-                for url in links.avoided
-            ],
-        )
-        found += [
-            self.visit(url, visit.depth + 1, visit.url, nofollow=True)
-            for url, number in zip(links.avoided, avoided, strict=True)
-            if not number
-        ]
+        avoided = array("q", [0 if url in leading else self._number(url) for url in links.avoided])
+        for url, number in zip(links.avoided, avoided, strict=True):
+            if not number:
+                found.append(self.visit(url, visit.depth + 1, visit.url, nofollow=True))
         self._long_left -= sum(length for one in found if (length := len(one.url)) > MAX_LOC)
         why = self.scope.unlisted(visit.url)
         judged = Verdict(
@@ -133,7 +117,24 @@ class Candidates:
             named=given,
             features=self._with_ours(verdict.features),
         )
-        return Settlement(lease, judged, tuple(found), why is None, LinkNumbers(numbers, avoided))
+        return Settlement(lease, judged, tuple(found), why is None, LinkNumbers(followed, avoided))
+
+    def _number(self, url: Url) -> int:
+        return self._settled.number(url) or self._unsettled.number(url)
+
+    def _mapped(
+        self, page: Url, verdict: Verdict, links: Links, named: Url | None
+    ) -> tuple[Facts | None, tuple[Url, ...], Links]:
+        """The facts, what the page names and its links, with URLs on aliases as URLs on the site."""
+        ours, facts, given = self.scope.ours, verdict.facts, verdict.named
+        if facts and facts.canonical and facts.canonical != named:
+            facts = facts._replace(canonical=ours(facts.canonical))
+        is_read = not verdict.unchanged  # links that are stored were mapped then
+        also = named if named and is_read and named not in given else None
+        given = tuple(url if url == named else ours(url) for url in given)
+        if also and ours(also) != also:
+            given = (*given, also)
+        return facts, given, self._ours(page, links, named, also, given)
 
     def _short(self, links: Links, leading: Container[Url | None]) -> Links:
         """The links without long ones, of which there were enough; a canonical or redirect target stays."""
