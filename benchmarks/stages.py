@@ -115,23 +115,6 @@ async def fetch(count: int) -> float:
     return took / count * 1e6
 
 
-async def dedupe(settlements: list[Settlement]) -> float:
-    """Microseconds of CPU a page for its links, when all of them are known."""
-    frontier = SqliteFrontier(":memory:")
-    await frontier.begin("x")
-    groups = [
-        [v for s in settlements[at : at + 32] for v in s.found] for at in range(0, len(settlements), 32)
-    ]
-    for group in groups:
-        await frontier.add(group)
-    began = time.process_time()
-    for group in groups:
-        await frontier.add(group)
-    took = time.process_time() - began
-    await frontier.close()
-    return took / max(1, len(settlements)) * 1e6
-
-
 async def display(settlements: list[Settlement]) -> float:
     """Microseconds of CPU a page for the counters."""
     stats = Stats(time.monotonic)
@@ -189,7 +172,6 @@ def stages(pages: list[html.PageSource]) -> dict[str, float]:
         "judge, all of it": best(
             lambda: [judge(a, b, NOW) and None for a, b in zip(leases, replies, strict=True)], count
         ),
-        "dedupe, all known": anyio.run(dedupe, settlements),
         "lease and settle": anyio.run(settle, settlements),
         "counters": anyio.run(display, settlements),
     }

@@ -54,14 +54,19 @@ _SAME_CONTENT, _SAME_TITLE = (
         _REPEATED.replace("SAME", "title").replace("> 1", _APART),
     )
 )
-_REPEATS: Final = " OR ".join(
-    f"{column} IN ({_ANY_TWICE.replace('SELECT 1', 'SELECT SAME').replace('SAME', column)})"
+_REPEATING: Final = " UNION ALL ".join(
+    f"SELECT id {_OF_LISTED} AND {column} IN ({repeated.replace('SAME', column)})"
+    for repeated in (_ANY_TWICE.replace("SELECT 1", "SELECT SAME"),)
     for column in ("digest", "title", SHOWN_VERSION)
 )
+# Of conditions with OR, PostgreSQL would look through all rows of one for each of the other.
 _WITH_FINDINGS: Final = f"""
-SELECT id FROM url WHERE id IN (SELECT u.id {OF_SUSPECTS})
-OR id IN (SELECT id {_OF_LISTED} AND (lastmod IS NULL OR {_REPEATS}))
-OR id @any(also) ORDER BY url
+SELECT id FROM url WHERE id IN (
+    SELECT u.id {OF_SUSPECTS}
+    UNION ALL SELECT id {_OF_LISTED} AND lastmod IS NULL
+    UNION ALL {_REPEATING}
+    UNION ALL SELECT id FROM url WHERE id @any(also)
+) ORDER BY url
 """
 
 _CONTENT_PAGES, _TITLE_PAGES = (
