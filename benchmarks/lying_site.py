@@ -95,6 +95,12 @@ def content(number: int, version: int) -> tuple[str, ...]:
     return tuple(before)
 
 
+def in_stock(number: int, version: int) -> tuple[str, ...]:
+    """The paragraphs of a product: what changes is whether it can be bought."""
+    first, *others = content(number, 0)
+    return first, ("In stock", "Sold out")[version % 2], *others
+
+
 class Moment(NamedTuple):
     """A page at the time of a visit, and what the site around it does."""
 
@@ -212,11 +218,13 @@ class Setting(NamedTuple):
     stated: Text = lambda _: ""
     noise: Text = lambda _: ""
     sitemap: At = lambda _: None
+    content: Callable[[int, int], Sequence[str]] = content  # of a page, by its versions
 
 
 RIGHT = stating(lambda at: iso(at.last))
 SETTINGS = (
     Setting("plain text"),
+    Setting("in stock, sold out", content=in_stock),
     Setting("header true", lambda at: at.last),
     Setting("header: build", lambda at: at.deployed),
     Setting("header: build each night", lambda at: at.now - 7_200),
@@ -280,7 +288,7 @@ class Answer(NamedTuple):
 
 def answer(setting: Setting, at: Moment) -> Answer:
     page, header, stated = at.page, setting.header(at), setting.stated(at)
-    paragraphs = "".join(f"<p>{text}" for text in content(page.number, page.version(at.now)))
+    paragraphs = "".join(f"<p>{text}" for text in setting.content(page.number, page.version(at.now)))
     fields = [("Content-Type", "text/html; charset=utf-8")]
     if header is not None:
         fields.append(

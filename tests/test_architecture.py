@@ -35,18 +35,18 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4482,
+    "parse": 4496,
     "model": 2097,
     "errors": 172,
     "scratch": 72,
     "settings": 1740,
     "ports": 1045,
-    "rules": 5294,
+    "rules": 5311,
     "report": 4462,
     "fetch": 4144,
     "frontier": 9475,
     "sitemap": 4990,
-    "engine": 3973,
+    "engine": 3981,
     "workers": 1427,
     "app": 6401,
     "cli": 6020,

@@ -9,6 +9,8 @@ from typing import Final
 BYTES: Final = "="  # begins a digest of the bytes that stands for an unknown content
 WORDING_DIGITS: Final = 6  # the first ones; compared with those of the same page only
 
+LABEL: Final = 0x8000  # a bit of the digest of a piece of text that is a word or a few
+
 
 class Extract(Enum):
     """What is extracted from a page on request, besides links and directives."""

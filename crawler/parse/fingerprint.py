@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # the rules of duplicates import this, and what only reads a 
 from crawler.parse import volatile_text
 from crawler.parse.echo import MARK, Echo
 from crawler.parse.extract import BYTES as BYTES  # noqa: PLC0414 - part of the names here, too
-from crawler.parse.extract import WORDING_DIGITS
+from crawler.parse.extract import LABEL, WORDING_DIGITS
 from crawler.parse.late import late
 
 SILENT: Final = frozenset(
@@ -42,8 +42,11 @@ DIGITS: Final = 16  # hex digits of a fingerprint
 MOST_BLOCKS: Final = 2_000
 MOST_PIECES: Final = 1_000
 _NUMBERS: Final = late(rb"[0-9%b]+" % MARK)  # a year may be that of the URL, or not
+_DIGIT: Final = late(rb"[0-9]")
 _WORDS: Final = late(rb"[A-Za-z\x80-\xff]{3}")
 _ONLY_ECHO: Final = late(rb"\x00 *%b[ %b]*+(?=\x00|\Z)" % (MARK, MARK))  # a piece
+LABEL_BYTES: Final = 24  # of a label, at most
+LABEL_WORDS: Final = 3
 MOST_MEDIA: Final = 1_000
 _FRAMES: Final = frozenset({"iframe", "object"})
 ROLE_MAIN: Final = "[role=main]"
@@ -229,9 +232,18 @@ def blocks(folded: Folded, echo: Echo | None) -> tuple[int, ...]:
 
 
 def pieces(content: Lasting) -> tuple[int, ...]:
-    """Digests of title, pieces of text and media, in order; none if there are more than `MOST_PIECES`."""
+    """Digests of title, pieces of text and media, in order; none if there are more than `MOST_PIECES`.
+
+    Those of labels, a word or a few, have a bit of their own.
+    """
     found = content.whole.split(volatile_text.NODE)
-    return tuple([crc32(piece) & 0xFFFF for piece in found]) if len(found) <= MOST_PIECES else ()
+    return tuple(map(piece, found)) if len(found) <= MOST_PIECES else ()
+
+
+def piece(text: bytes) -> int:
+    """The digest of a piece of text."""
+    is_label = len(text) <= LABEL_BYTES and text.count(b" ") < LABEL_WORDS and not _DIGIT.search(text)
+    return crc32(text) % LABEL + LABEL * is_label
 
 
 def unordered(visible: VisibleText) -> str:

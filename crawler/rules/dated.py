@@ -15,7 +15,7 @@ from crawler.rules.noise import HEAD, MOST_RUNS, WAY, LastChange, has_restless
 from crawler.rules.record import DAY
 
 T = TypeVar("T")
-_NOTHING_KNOWN: Final = frozenset({"", LastChange.UNKNOWN, LastChange.FIRST})
+_NOTHING_KNOWN: Final = frozenset({"", LastChange.UNKNOWN, LastChange.FIRST, LastChange.LABEL})
 
 
 def first_date(

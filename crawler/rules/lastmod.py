@@ -39,6 +39,7 @@ DATE_SOURCES: Final[Mapping[str, tuple[Source, ...]]] = {
 LEAST_COMPARED: Final = 10
 # One page of so many that changed in a run, from which on they are no edits.
 LEAST_SHARE: Final = 5
+KNOWN_RUNS: Final = 4  # until which it is a part of that
 BUILD_SECONDS: Final = 600  # seconds that a build takes
 BUILD_SHARE: Final = 90  # percent of the dates of an origin that are within the window
 LEAST_BUILT_PAGES: Final = 5  # pages: fewer may have been edited by hand in that time
@@ -189,16 +190,22 @@ def is_everywhere(known: Restless, evidence: Evidence) -> bool:
     return is_lively(known) or 0 < evidence.known <= sum(again for _, again, _ in known.runs)
 
 
-def unusable_changes(evidence: Evidence, blocks: int = 0, *, is_read_anew: bool = False) -> str | None:
+def unusable_changes(
+    evidence: Evidence, blocks: int = 0, *, runs: int = KNOWN_RUNS, is_read_anew: bool = False
+) -> str | None:
     """Why changed content is not taken as a new date: many pages changed at once (a new template, or noise
     that is not recognised yet), or what is read of them did (`is_read_anew`).
 
-    `blocks`: pages on which a block changed that many have.
+    `blocks`: pages on which a block changed that many have. `runs`: before this one. In the first ones nobody
+    knows how many pages have noise, so fewer are many.
     """
     if is_read_anew and evidence.changed:
         return "what is read of a page has changed with the settings"
     changed = evidence.reworded - blocks
-    if 2 * changed > evidence.known or (changed >= LEAST_COMPARED and LEAST_SHARE * changed > evidence.known):
+    known = max(1, min(runs, KNOWN_RUNS))
+    least = LEAST_REPEATED + LEAST_REPEATED * known // KNOWN_RUNS
+    is_many = changed >= least and KNOWN_RUNS * LEAST_SHARE * changed > known * evidence.known
+    if 2 * changed > evidence.known or is_many:
         return f"the content changed on {changed:,} of {evidence.known:,} pages at once"
     return None
 

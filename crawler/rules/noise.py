@@ -27,11 +27,14 @@ from zlib import crc32
 from msgspec import Struct
 from msgspec.structs import replace
 
+from crawler.parse.extract import LABEL
+
 RUNS: Final = 3  # in a row
 WIDTH: Final = 5  # characters for a piece: four hex digits of its digest, and the changes in a row
 HEAD: Final = 8  # characters before the pieces
 WAY: Final = 6  # digits of what was new and gone that stay
 _NO_TEXT: Final = crc32(b"[]")
+_NO_NEWS: Final = "0000000"
 UNKNOWN_WAY: Final = "0000"  # their beginning, if nothing is known
 TEXTS: Final = 1 << 14  # digests of what is new
 GONE: Final = 1 << 13  # and of what is gone: with whether that is a large part, both are seven hex digits
@@ -51,10 +54,13 @@ class LastChange(StrEnum):
     AGAIN = "^"  # a small part of it changed, where it had changed since it is watched
     LEARNED = "!"  # noise was recognised: the changes of the runs before were no changes either
     NOISE = "-"  # only noise changed
+    LABEL = ":"  # a label, as the state of what the page is about, was replaced for the first time
 
 
 _QUIET: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDE"  # a digit, for up to `LONG_QUIET_RUNS`
-_STORED: Final = re.compile(r"(?:=[0-9a-f]{6}[0-9a-zA-E]|[?+~^!-][0-9a-f]{7})(?:[0-9a-f]{4}[0-5])+", re.ASCII)
+_STORED: Final = re.compile(
+    r"(?:=[0-9a-f]{6}[0-9a-zA-E]|[?+~^!:-][0-9a-f]{7})(?:[0-9a-f]{4}[0-5])+", re.ASCII
+)
 STILL: Final = f"{LastChange.UNKNOWN}*"  # before digests, two bytes each, in base64: no piece has changed
 # Beside its changes in a row: it has changed before; it is new, or may be.
 _HAS_CHANGED: Final = RUNS + 1
@@ -120,7 +126,10 @@ def version(
         change = LastChange.LEARNED if _learns(zip(before, now, strict=True)) else LastChange.NOISE
         way = watched[1 : WAY + 1] if watched and change == LastChange.NOISE else "0" * WAY
         return known, _written(change, now, f"{way}0")
-    return content, _written(_kind(before, now), now, _news(before, now))
+    change = _kind(before, now)
+    # Many pages have the same labels, whenever each of them got its own.
+    news = _NO_NEWS if change == LastChange.LABEL else _news(before, now)
+    return content, _written(change, now, news)
 
 
 def _kind(before: Sequence[Piece], now: Sequence[Piece]) -> LastChange:
@@ -132,6 +141,8 @@ def _kind(before: Sequence[Piece], now: Sequence[Piece]) -> LastChange:
     if all(all(one.changes > 1 for _, one in part) or _learns(part) or _is_beside(part) for part in parts):
         return LastChange.REPEATED
     pairs = list(chain.from_iterable(parts))
+    if all(old.digest & one.digest & LABEL and not old.has_changed for old, one in pairs):
+        return LastChange.LABEL
     if SMALL_PART * len(pairs) > len(now):
         return LastChange.NEW
     if all(old.has_changed for old, _ in pairs):
@@ -238,7 +249,7 @@ def _still(digests: Sequence[int]) -> str | None:
     return STILL + b64encode(pack(f">{len(digests)}H", *digests)).decode() if digests else None
 
 
-def _written(change: LastChange, pieces: Sequence[Piece], news: str = "0000000") -> str | None:
+def _written(change: LastChange, pieces: Sequence[Piece], news: str = _NO_NEWS) -> str | None:
     """None: there is nothing to be watched."""
     if not pieces:
         return None

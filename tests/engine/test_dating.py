@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import anyio
 import pytest
@@ -26,7 +25,7 @@ from crawler.model.rows import PublicationRow
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import LONG_AGO, Build, Evidence
 from crawler.model.visit import Visit
-from crawler.parse.fingerprint import digest
+from crawler.parse.fingerprint import digest, piece
 from crawler.parse.url import Url
 from crawler.ports import SiteRule, reads
 from crawler.rules import lastmod, noise
@@ -75,7 +74,7 @@ class ManyRuns:
             watched = None
             if text and "|" in text:  # pieces that are watched
                 prior = lease.prior.facts if lease.prior else Facts(200)
-                pieces = [crc32(piece.encode()) & 0xFFFF for piece in text.split("|")]
+                pieces = [piece(part.encode()) for part in text.split("|")]
                 content, watched = noise.version(prior.content, prior.watched, content, pieces)
             own = ahead if lease.visit.url == PAGES[0] and (ahead or self.now) < self.now else None
             sent = at if own is None else datetime.fromtimestamp(own, UTC)
@@ -301,6 +300,22 @@ async def test_a_template_that_is_rolled_out_is_no_edit() -> None:
         assert found == early | ({pages[3]: 13} if night >= 12 else {}), night
 
 
+async def test_states_that_pages_go_through_are_edits() -> None:
+    """Of forty pages one is sold out each third night: the same two labels, in one place."""
+    site, pages = ManyRuns(), [Url(f"{SITE}/{number}") for number in range(40)]
+    for night in range(60):
+        dates = await site.run(
+            {
+                url: f"{url}|{('In stock', 'Sold out')[(night + 3 * number) // 120]}|{url} is|end"
+                for number, url in enumerate(pages)
+            },
+            pages=pages,
+        )
+        for number, url in enumerate(pages):
+            sold = 120 - 3 * number
+            assert dates[url] == (sold + 1 if sold <= night else None), (night, number)
+
+
 async def test_the_same_night_or_the_same_kind_of_edit_is_no_template() -> None:
     """All pages are edited in two nights, each in its own words."""
     site, pages = ManyRuns(), [Url(f"{SITE}/{number}") for number in range(40)]
@@ -396,6 +411,27 @@ def test_what_is_on_most_pages_is_known_a_little_later() -> None:
 )
 def test_mass_change_threshold(known: int, reworded: int, mass: bool) -> None:
     assert (unusable_changes(Evidence(SITE, 0, 0, 0, 0, known, known, reworded)) is not None) is mass
+
+
+@pytest.mark.parametrize(
+    ("runs", "known", "reworded", "mass"),
+    [
+        (1, 80, 5, False),
+        (1, 80, 6, True),
+        (1, 200, 10, False),
+        (2, 80, 8, False),
+        (2, 80, 9, True),
+        (4, 80, 16, False),
+        (4, 80, 17, True),
+        (99, 80, 17, True),
+        (4, 20, 9, False),
+        (1, 20, 5, False),
+    ],
+)
+def test_fewer_changes_are_many_in_the_first_runs(runs: int, known: int, reworded: int, mass: bool) -> None:
+    """As long as nobody knows how many pages have noise."""
+    evidence = Evidence(SITE, 0, 0, 0, 0, known, known, reworded)
+    assert (unusable_changes(evidence, runs=runs) is not None) is mass
 
 
 @pytest.mark.parametrize(("changed", "alone"), [(5, False), (6, True), (10, True)])

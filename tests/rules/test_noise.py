@@ -13,7 +13,7 @@ from msgspec import json
 from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.model.facts import Facts
-from crawler.parse.fingerprint import MOST_PIECES, digest
+from crawler.parse.fingerprint import MOST_PIECES, digest, piece
 from crawler.parse.url import Url
 from crawler.ports import reads
 from crawler.rules.noise import HEAD, LONG_QUIET_RUNS, QUIET_RUNS, WIDTH, unchanged, version
@@ -246,3 +246,24 @@ def test_how_a_page_changed_last_stays_known_while_it_is_quiet() -> None:
     for quiet in "1234567890"[: QUIET_RUNS - 1]:
         text = unchanged(text) or ""
         assert text == f"=97d765{quiet}" + "00010" * 3 + "00020"
+
+
+@pytest.mark.parametrize(
+    ("now", "change"),
+    [
+        ("Sold out", ":"),
+        ("Ausverkauft", ":"),
+        ("Sold out until May", "?"),
+        ("Only 3 left", "?"),  # a counter is no label
+        ("Donaudampfschifffahrtsgesellschaft", "?"),
+        ("In stock|Sold out", "+"),
+    ],
+)
+def test_a_label_in_the_place_of_another_is_known(now: str, change: str) -> None:
+    known = watched = None
+    for label in ("In stock", now):
+        text = f"Lamps|A lamp that stands on three legs|{label}|It gives light to a whole room|Shop of lamps"
+        pieces = [piece(part.encode()) for part in text.split("|")]
+        known, watched = version(known, watched, digest(text.encode()), pieces)
+    assert (watched or "")[0] == change
+    assert (change == ":") is ((watched or "")[1:HEAD] == "0000000")

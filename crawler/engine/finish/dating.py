@@ -80,7 +80,15 @@ class _SiteDates:
         }
         self._shared = {origin: rolled_out.pages(some) for origin, some in self._blocks.items()}
         self.changing = _whys(
-            (it.origin, lastmod.unusable_changes(it, self._shared[it.origin], is_read_anew=is_read_anew))
+            (
+                it.origin,
+                lastmod.unusable_changes(
+                    it,
+                    self._shared[it.origin],
+                    runs=len(before[it.origin].runs),
+                    is_read_anew=is_read_anew,
+                ),
+            )
             for it in found.origins
         )
         by_build = _whys((build.origin, lastmod.why_build(build)) for build in found.headers)
