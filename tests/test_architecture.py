@@ -35,13 +35,13 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4496,
+    "parse": 4516,
     "model": 2097,
     "errors": 172,
     "scratch": 72,
     "settings": 1740,
     "ports": 1045,
-    "rules": 5311,
+    "rules": 5334,
     "report": 4462,
     "fetch": 4144,
     "frontier": 9475,

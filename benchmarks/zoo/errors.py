@@ -1,6 +1,7 @@
 """Error pages with status 200 that differ in what they repeat, and error pages of folders; walls and failures."""
 
 import re
+from dataclasses import replace
 
 from benchmarks.zoo.site import (
     MISSING,
@@ -218,6 +219,24 @@ def error_names_folder(asked: Request) -> Reply:
     return worthless("Page not found", f"There is no page at {asked.path}.", ["/"])
 
 
+def empty_template(asked: Request) -> Reply:
+    """All products have one title; any other address shows an empty product, and a few links lead to such."""
+    products = [f"/product-{n}" for n in range(60)]
+    if asked.path in ("/", "/list"):
+        return page(asked.path, ["/list", *products[:6]] if asked.path == "/" else products)
+    if asked.path not in products:
+        return worthless("Product", "", ["/list"])
+    gone = [f"{asked.path}/parts"] if asked.path.endswith("7") else []
+    return Reply(html_page("Product", prose(asked.path), ["/list", *gone]), content=asked.path)
+
+
+def empty_template_and_tip(asked: Request) -> Reply:
+    """The same, with a tip that changes on each page."""
+    reply = empty_template(asked)
+    tip = f"<p>Tip of the day: {prose((asked.target, 'tip'), 8)}</p></main>"
+    return replace(reply, body=reply.body.replace("</main>", tip))
+
+
 def dead_links(asked: Request) -> Reply:
     """Each post leads to the one before it, and to 60 pages of an old archive that are gone."""
     if asked.path != "/" and asked.segments[0] != "post":
@@ -228,6 +247,7 @@ def dead_links(asked: Request) -> Reply:
     return page(f"post {at}", [*gone, *older]) if at < 26 else MISSING
 
 
+EMPTY = ("/", "/list", *(f"/product-{n}" for n in range(60)))
 SITES = (
     Site("error-echo", echo, ALL, "errors with 200 repeat the address"),
     Site("error-incident", incident, ALL, "errors with 200 have a number and a time"),
@@ -246,6 +266,8 @@ SITES = (
     Site("error-words", in_words, ALL, "errors with 200 speak of the address in words"),
     Site("error-banner", banner, ALL, "errors with 200 are the start page and one line"),
     Site("error-names-folder", error_names_folder, ("/", *(f"/page/{name}" for name in WORDS[:30])), "an error with 200 has a word of its address in it"),
+    Site("empty-template", empty_template, EMPTY, "an empty product is shown for what is missing"),
+    Site("empty-template-and-tip", empty_template_and_tip, EMPTY, "the same with a tip that changes"),
     Site("dead-links", dead_links, ("/", *(f"/post/{n}" for n in range(1, 26))), "a chain of posts, each with 60 dead links"),
     Site("search-suggestions", search_suggestions, ALL, "any two words are a search with three results", endless=True),
 )  # fmt: skip

@@ -24,10 +24,10 @@ from crawler.parse.fingerprint import MOST_BLOCKS
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, reads
 from crawler.rules import nonexistent_pages, soft_404
-from crawler.rules.ignored_parts import ShownPage
 from crawler.rules.judge import Judge
 from crawler.rules.nonexistent_pages import NAME
 from crawler.rules.redirects import target_of
+from crawler.rules.soft_404 import ShownPage
 from crawler.rules.traps import QUESTIONS
 
 SAMPLES = 6  # pages to which the start page links, that are compared
@@ -49,7 +49,7 @@ class MissingPages(Struct, eq=False):
     fetch: Callable[[Url], Awaitable[Reply | None]]
     _known: dict[str, MissingPage] | None = None
     _asked: int = 0  # requests, in this run
-    _true: dict[str, tuple[frozenset[int], Sequence[frozenset[int]]] | None] = field(default_factory=dict)
+    _true: dict[str, tuple[frozenset[int], Sequence[ShownPage]] | None] = field(default_factory=dict)
     _homes: dict[str, ShownPage | None] = field(default_factory=dict)
 
     def prepared(self, lease: Lease, starts: Sequence[Url]) -> Lease:
@@ -185,20 +185,20 @@ class MissingPages(Struct, eq=False):
             asked.append(page)
             if soft_404.is_settled([page.blocks for page in asked]):
                 break
-        blocks = [page.blocks for page in asked]
-        is_one = len(set(blocks)) == 1
         path, mark, _ = urls[0].partition("?")
         if mark and len({page.content for page in asked}) == 1:
             return None  # a query that shows one page for anything ends by the samples of its pattern
         asks_query = bool(mark) and not place
         true = await self._true_pages(f"{path}?" if asks_query else origin(urls[0]), starts)
-        if true is None or (asks_query and any(soft_404.shared(blocks) <= page for page in true[1])):
-            return None  # also if a query shows one of its pages for anything
-        found = soft_404.missing_page(blocks, *true)
-        if found is None:
+        found = soft_404.missing_page(asked, *true) if true else None
+        if true is None or found is None:
             return None
+        common = soft_404.shared([page.blocks for page in asked])
+        if asks_query and any(common <= page.all_blocks for page in true[1]):
+            return None  # the query shows one of its pages for anything
         if place:
-            return _exact(found, asked) if is_one else found
+            is_one = found.is_exact and len({page.content for page in asked}) == 1
+            return _one_page(found, asked) if is_one else found
         return await self._with_links(found, asked, starts)
 
     async def _with_links(
@@ -208,7 +208,7 @@ class MissingPages(Struct, eq=False):
         links, instead = _common_links(asked), list[Url]()
         for url in soft_404.front_pages(links):
             page = await self.read(url) if url not in starts else None
-            if page and soft_404.is_missing(found, page.blocks, *page.echoed):
+            if page and soft_404.is_missing(found, page.said):
                 instead.append(url)
         home = self._homes.get(origin(asked[0].url))
         beyond = sorted(links.difference(home.links if home else (), instead))
@@ -216,7 +216,7 @@ class MissingPages(Struct, eq=False):
 
     async def _true_pages(
         self, within: str, starts: Sequence[Url]
-    ) -> tuple[frozenset[int], Sequence[frozenset[int]]] | None:
+    ) -> tuple[frozenset[int], Sequence[ShownPage]] | None:
         """The blocks of the start page, and of pages to which it links, of an origin, or of a path with "?".
 
         What the path shows without a query may be shown for values that do not exist, and is a true page.
@@ -230,12 +230,12 @@ class MissingPages(Struct, eq=False):
 
     async def _pages_beside(
         self, home: ShownPage, within: str, starts: Sequence[Url]
-    ) -> tuple[frozenset[int], Sequence[frozenset[int]]]:
+    ) -> tuple[frozenset[int], Sequence[ShownPage]]:
         path, mark, _ = within.partition("?")
         linked = [url for url in home.links if url not in starts and url.startswith(within)]
-        others = [page.said for url in _samples(linked, mark) if (page := await self.read(url))]
+        others = [page for url in _samples(linked, mark) if (page := await self.read(url))]
         bare = await self.read(Url(path)) if mark else None
-        return home.said | (bare.said if bare else frozenset()), others
+        return home.all_blocks | (bare.all_blocks if bare else frozenset()), others
 
     async def read(self, url: Url) -> ShownPage | None:
         """A page; None if it is none, or may stall the parser: it is parsed in this process.
@@ -254,7 +254,7 @@ class MissingPages(Struct, eq=False):
         part = nonexistent_pages.nonsense_in(url)
         page = replace(markup, wanted=wanted, part=part, most_blocks=MOST_BLOCKS).read()
         links = self.judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC), page).links.followed
-        return ShownPage(url, frozenset(page.blocks), page.content, links, page.echoed)
+        return ShownPage(url, page.said, page.content, links)
 
 
 def _samples(linked: Sequence[Url], mark: str) -> Sequence[Url]:
@@ -277,12 +277,10 @@ def _turn(place: str, found: DoubtfulPlace) -> tuple[bool, bool, int, str]:
     return found.is_small, NAME in place, -len(found.pages) if found.is_small else 0, place
 
 
-def _exact(found: MissingPage, asked: Sequence[ShownPage]) -> MissingPage:
+def _one_page(found: MissingPage, asked: Sequence[ShownPage]) -> MissingPage:
     """What a folder shows that has one page for all that is missing."""
-    if len({page.content for page in asked}) > 1:
-        return MissingPage(tuple(sorted(asked[0].blocks)), found.most, is_exact=True)
     links = tuple(sorted(_common_links(asked))[:MOST_LINKS])
-    return MissingPage((), found.most, is_exact=True, content=asked[0].content, links=links)
+    return found._replace(blocks=(), content=asked[0].content, links=links)
 
 
 def _common_links(asked: Iterable[ShownPage]) -> frozenset[Url]:

@@ -16,7 +16,8 @@ from crawler.model.survey import RepeatedPage
 from crawler.parse.url import Url
 from crawler.ports import Record, reads
 from crawler.rules import ignored_parts
-from crawler.rules.ignored_parts import EXAMPLES, Pair, PartKind, ShownPage
+from crawler.rules.ignored_parts import EXAMPLES, Pair, PartKind
+from crawler.rules.soft_404 import ShownPage
 
 MOST_READ = 200  # pages in a run
 ALIKE = 3  # answers, after which no other is expected
@@ -72,9 +73,7 @@ class RandomPages(Struct, eq=False):
             for url, number in ids
             if number in rows
         )
-        return ignored_parts.have_own_addresses(
-            *(ShownPage(url, frozenset(), None, some) for url, some in links)
-        )
+        return ignored_parts.have_own_addresses(*(ShownPage(url, (), None, some) for url, some in links))
 
     async def _ways(self, kind: PartKind, pairs: Sequence[Pair]) -> tuple[bool, bool]:
         """Whether the examples show that addresses are given to visits, and that only links are random."""

@@ -11,10 +11,11 @@ from one on which only a menu or a list of other pages did. Pure.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from string import punctuation
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from zlib import crc32
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 try:
@@ -44,6 +45,8 @@ MOST_PIECES: Final = 1_000
 _NUMBERS: Final = late(rb"[0-9%b]+" % MARK)  # a year may be that of the URL, or not
 _DIGIT: Final = late(rb"[0-9]")
 _WORDS: Final = late(rb"[A-Za-z\x80-\xff]{3}")
+_PUNCTUATION: Final = f"{punctuation} ".encode()
+_MARKS: Final = late(rb"%b+" % MARK)
 _ONLY_ECHO: Final = late(rb"\x00 *%b[ %b]*+(?=\x00|\Z)" % (MARK, MARK))  # a piece
 LABEL_BYTES: Final = 24  # of a label, at most
 LABEL_WORDS: Final = 3
@@ -71,6 +74,9 @@ _WIDE_BLANKS: Final = tuple(
         (b"\xe3", rb"\x80\x80"),
     )
 )
+
+
+Fingerprint = Annotated[str, Meta(max_length=200)]
 
 
 class VisibleText(Struct, frozen=True):
@@ -155,6 +161,13 @@ def _length(text: str) -> int:
     return len(text) if len(text) > EXACTLY_COUNTED else len(" ".join(text.split()))
 
 
+class Said(NamedTuple):
+    """What a page says: digests of its pieces of text without numbers, and the fingerprint of all content."""
+
+    blocks: Annotated[tuple[int, ...], Meta(max_length=MOST_BLOCKS)]
+    content: Fingerprint
+
+
 class Folded(Struct, frozen=True):
     """The same as bytes, with one blank for each run of whitespace."""
 
@@ -222,8 +235,20 @@ def fingerprint(content: Lasting) -> str:
     return shown + digest(content.whole)[: DIGITS - WORDING_DIGITS]
 
 
-def blocks(folded: Folded, echo: Echo | None) -> tuple[int, ...]:
-    """Digests of the title and of each piece of text, without numbers and what repeats the URL if asked."""
+def said(folded: Folded, echo: Echo | None) -> Said:
+    """What a page says, without what repeats the URL if asked: in how many words, with or without quotation
+    marks, does not matter.
+    """
+    content = lasting(folded)
+    if echo:
+        content = echoless(folded, echo, content)
+        whole = MARK.join([part.strip(_PUNCTUATION) for part in content.whole.split(MARK)])
+        content = replace(content, whole=_MARKS.sub(MARK, whole))
+    return Said(_blocks(folded, echo), fingerprint(content))
+
+
+def _blocks(folded: Folded, echo: Echo | None) -> tuple[int, ...]:
+    """Digests of the title and of each piece of text."""
     title, *pieces = _NUMBERS.sub(b"0", _steady(folded, echo)).split(volatile_text.NODE)
     found = {piece.strip() for piece in pieces if _WORDS.search(piece)}
     if _WORDS.search(title):

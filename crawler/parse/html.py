@@ -146,13 +146,12 @@ def _texts(
 
 
 def _with_blocks(page: ParsedPage, visible: content.VisibleText, source: PageSource) -> ParsedPage:
-    """The page with its pieces of text, with and without what repeats the URL."""
+    """The page with what it says, with and without what repeats the URL."""
     folded, url = content.fold(visible), source.url
-    blocks = content.blocks(folded, echo.Echo(url, part=source.part))
-    if len(blocks) > source.most_blocks:
-        return page._replace(blocks=blocks)
-    echoed = tuple(content.blocks(folded, way) for way in (None, echo.Echo(url, name=True)))
-    return page._replace(blocks=blocks, echoed=echoed)
+    said = [content.said(folded, echo.Echo(url, part=source.part))]
+    if len(said[0].blocks) <= source.most_blocks:
+        said += [content.said(folded, None), content.said(folded, echo.Echo(url, name=True))]
+    return page._replace(said=tuple(said))
 
 
 def _with_shown(page: ParsedPage, document: _Document, wanted: frozenset[Extract]) -> ParsedPage:

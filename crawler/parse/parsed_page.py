@@ -7,15 +7,12 @@ from msgspec import Meta
 from crawler.parse import anchors as page_anchors
 from crawler.parse import files as loaded_files
 from crawler.parse import images as shown_images
-from crawler.parse.fingerprint import MOST_BLOCKS, MOST_PIECES
+from crawler.parse.fingerprint import MOST_PIECES, Fingerprint, Said
 
 MAX_LINKS: Final = 50_000  # distinct links of one page
 MAX_CANONICALS: Final = 10  # two different ones are already ignored
 MAX_ALTERNATES: Final = 500  # language versions
 MAX_IN_HEAD: Final = 500  # links of link elements that are told from others
-
-Fingerprint = Annotated[str, Meta(max_length=200)]
-Blocks = Annotated[tuple[int, ...], Meta(max_length=MOST_BLOCKS)]
 
 
 class ParsedPage(NamedTuple):
@@ -48,9 +45,8 @@ class ParsedPage(NamedTuple):
     title: str | None = None  # white space folded, and cut
     # Digests of the pieces of text, if the content is not what was known, or on request.
     pieces: Annotated[tuple[int, ...], Meta(max_length=MOST_PIECES)] = ()
-    blocks: Blocks = ()  # without what repeats the URL, if requested
-    # The same with what repeats the URL, and without its name only, of a page with few blocks.
-    echoed: Annotated[tuple[Blocks, ...], Meta(max_length=2)] = ()
+    # Without what repeats the URL, if requested; of a page with few, also with it, and without its name.
+    said: Annotated[tuple[Said, ...], Meta(max_length=3)] = ()
     # hreflang and href of language versions, if requested
     alternates: Annotated[tuple[tuple[str, str], ...], Meta(max_length=MAX_ALTERNATES)] = ()
     images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST_IMAGES)] = ()  # if requested

@@ -24,7 +24,7 @@ from crawler.rules.nonexistent_pages import (
     parameters,
     with_large_numbers,
 )
-from crawler.rules.soft_404 import shared
+from crawler.rules.soft_404 import ShownPage, shared
 
 EXAMPLES: Final = 5  # pages of each kind, spread over the site, with which it is asked
 MOST_TOKENS: Final = 60  # of an address that is compared
@@ -106,21 +106,6 @@ class Pair(NamedTuple):
         start, end = parameter.span(2)
         value = impossible_value(self.url, parameter[2], 0)
         return Url(f"{self.before}{self.part[:start]}{value}{self.part[end:]}{self.after}")
-
-
-class ShownPage(Struct, frozen=True):
-    """What is shown at an address."""
-
-    url: Url
-    blocks: frozenset[int]
-    content: str | None
-    links: Sequence[Url]
-    echoed: Sequence[Sequence[int]] = ()  # the blocks with what repeats the address
-
-    @property
-    def said(self) -> frozenset[int]:
-        """All blocks, with and without what repeats the address."""
-        return self.blocks.union(*self.echoed)
 
 
 def show_the_same(page: ShownPage, nonsense: Sequence[ShownPage]) -> bool:

@@ -207,10 +207,10 @@ class Judge:
             title=page.title,
         )
         verdict, missing = self._html(lease, reply, facts, page, now), lease.missing
-        if missing and soft_404.is_missing(missing, page.blocks, *page.echoed):
+        if missing and soft_404.is_missing(missing, page.said):
             why = Unlisted(Why.SOFT_404, at_origin(urls.origin(url))[0])
             return Verdict(why, facts._replace(lastmod=None), soft_404.known_links(verdict.links, missing))
-        if missing and missing.content and missing.content == page.content:
+        if missing and missing.place and missing.content and missing.content == page.content:
             return replace(verdict, links=soft_404.leading_on(url, verdict.links, missing))
         return verdict
 

@@ -9,8 +9,11 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 from urllib.parse import unquote
 
+from msgspec import Struct
+
 from crawler.model.visit import Links, MissingPage
 from crawler.parse import url as urls
+from crawler.parse.fingerprint import Said
 from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.rules.nonexistent_pages import NAME, above, around, has_shape
@@ -19,11 +22,29 @@ from crawler.rules.traps import calendar_of, days_of
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
 FEW: Final = 3  # the same in each of several folders, which have so many together
 SETTLED: Final = 2  # more nonexistent pages that took nothing from what those before have in common
-LEAST_SAMPLES: Final = 1  # true pages, beside the start page, that show what all pages of the site have
 _WORD: Final = late(r"[^\W\d_]+")
 _LETTERS: Final = bytes(ord(chr(code).lower() if chr(code).isalpha() else " ") for code in range(256)).ljust(
     256
 )
+
+
+class ShownPage(Struct, frozen=True):
+    """What is shown at an address."""
+
+    url: Url
+    said: Sequence[Said]
+    content: str | None
+    links: Sequence[Url]
+
+    @property
+    def blocks(self) -> frozenset[int]:
+        """Without what repeats the address."""
+        return frozenset(self.said[0].blocks) if self.said else frozenset()
+
+    @property
+    def all_blocks(self) -> frozenset[int]:
+        """With and without what repeats the address."""
+        return frozenset[int]().union(*(way.blocks for way in self.said))
 
 
 def doubtful_places(url: str) -> tuple[str, ...]:
@@ -65,20 +86,38 @@ def _words(text: str) -> Sequence[str]:
 
 
 def missing_page(
-    asked: Sequence[Collection[int]], start: Collection[int], others: Sequence[Collection[int]]
+    asked: Sequence[ShownPage], start: Collection[int], others: Sequence[ShownPage]
 ) -> MissingPage | None:
-    """What only pages show that say that there is no such page; None if that is not clear.
+    """What shows of a page that it does not exist; None if that is not clear.
 
-    `asked`: the blocks of nonexistent pages. `start`, `others`: those of the start page and of pages to
-    which it links. What all of these others show, too, may be on every page of the site; one that shows it
-    among others that do not is an error page itself.
+    `asked`: nonexistent pages; `start`: the blocks of the start page; `others`: pages to which it links.
+    Where all that were asked show the same, a page that does so is missing, and none that shows more: what
+    they show may be in the template of true pages. Otherwise it is what only those that were asked show, not
+    the others, as what these have in common may be on every page of the site; one of them that shows all of
+    it among others that do not is an error page itself.
     """
-    own = shared(asked).difference(start)
-    true = [frozenset(page) for page in others if not own.issubset(page)]
-    if len(true) < LEAST_SAMPLES:
+    own = shared([page.blocks for page in asked]).difference(start)
+    if not own:
         return None
+    if exact := exactly(asked):
+        return None if all(is_missing(exact, page.said) for page in others) else exact
+    true = [page.all_blocks for page in others if not own.issubset(page.all_blocks)]
     own = own.difference(*true)
-    return MissingPage(tuple(sorted(own)), 2 * max(map(len, asked))) if own else None
+    return MissingPage(tuple(sorted(own)), _most(asked)) if true and own else None
+
+
+def exactly(asked: Sequence[ShownPage]) -> MissingPage | None:
+    """What nonexistent pages show, if they all show the same."""
+    if len({page.blocks for page in asked}) > 1:
+        return None
+    content = asked[0].said[0].content if len({page.said[0].content for page in asked}) == 1 else None
+    return MissingPage(tuple(sorted(asked[0].blocks)), _most(asked), is_exact=True, content=content)
+
+
+def _most(asked: Sequence[ShownPage]) -> int:
+    """How much a nonexistent page shows at most, if others differ as much as these do."""
+    counts = [len(page.blocks) for page in asked]
+    return 2 * max(counts) - min(counts)
 
 
 def shared(pages: Sequence[Collection[int]]) -> frozenset[int]:
@@ -94,18 +133,17 @@ def is_settled(asked: Sequence[Collection[int]]) -> bool:
     return len(asked) > SETTLED and shared(asked) == shared(asked[:-SETTLED])
 
 
-def is_missing(page: MissingPage, blocks: Collection[int], *echoed: Collection[int]) -> bool:
-    """Whether a page with these blocks says that there is no such page.
-
-    `echoed`: the same with what repeats its address, as "Page not found" does at `/page/7`.
+def is_missing(missing: MissingPage, said: Sequence[Said]) -> bool:
+    """Whether a page says that there is no such page, also with what repeats its address, as "Page not found"
+    does at `/page/7`. Where that is always said alike, numbers and pictures are compared as well.
     """
-    said = {*blocks}.union(*echoed)
-    if page.is_exact or not page.blocks:
-        is_alike = set(blocks) <= set(page.blocks) <= said or any(
-            set(way) == set(page.blocks) for way in echoed
-        )
-        return bool(blocks) and is_alike
-    return len(blocks) <= page.most and said.issuperset(page.blocks)
+    if not said or not said[0].blocks:
+        return False
+    own, blocks = set(missing.blocks), [set(way.blocks) for way in said]
+    if not own or missing.is_exact:
+        contents = {missing.content} if own and missing.content else {way.content for way in said}
+        return any(some == own and way.content in contents for some, way in zip(blocks, said, strict=True))
+    return max(map(len, blocks)) <= missing.most and own.issubset(set().union(*blocks))
 
 
 def leading_on(url: Url, links: Links, missing: MissingPage) -> Links:

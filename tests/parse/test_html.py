@@ -254,6 +254,22 @@ def test_blocks_that_repeat_the_address_are_told_as_written(most: int) -> None:
     wanted = frozenset({Extract.BLOCKS})
     plain = html.PageSource(body, "https://a.example/x", wanted=wanted).read()
     within = html.PageSource(body, "https://a.example/page/x", wanted=wanted, most_blocks=most).read()
-    assert len(plain.blocks) == len(within.blocks) == 2
-    assert {*plain.blocks} != {*within.blocks}
-    assert (plain.blocks in within.echoed) is (most == 2)
+    assert len(plain.said[0].blocks) == len(within.said[0].blocks) == 2
+    assert {*plain.said[0].blocks} != {*within.said[0].blocks}
+    assert (plain.said[1] in within.said) is (most == 2)
+
+
+@pytest.mark.parametrize(
+    ("url", "body"),
+    [
+        ("https://a.example/a1", b"<title>No a1?</title><p>We have no &quot;a1&quot;.</p>"),
+        ("https://a.example/old/prices", b"<title>No old prices</title><p>We have no old prices .</p>"),
+    ],
+)
+def test_how_an_error_spells_its_address_does_not_matter(url: str, body: bytes) -> None:
+    def said(url: str, body: bytes) -> str:
+        return html.PageSource(body, url, wanted=frozenset({Extract.BLOCKS})).read().said[0].content
+
+    other = b"<title>No abc</title><p>We have no abc.</p>"
+    assert said(url, body) == said("https://a.example/abc", other)
+    assert said(url, body) != said("https://a.example/abc", other.replace(b"have", b"had"))

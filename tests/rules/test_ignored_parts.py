@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.parse.fingerprint import Said
 from crawler.parse.url import Url
 from crawler.rules import ignored_parts, nonexistent_pages
-from crawler.rules.ignored_parts import ShownPage
+from crawler.rules.soft_404 import ShownPage
 
 HOME = "https://site.test"
 NONE = "no-such-page"
@@ -121,7 +122,8 @@ LINKS = [Url(f"{HOME}/{name}") for name in ("a/x1", "b/x1", "c/x1", "home")]
 def shown(blocks: str, content: str, links: str = "", url: str = "/a/x0") -> ShownPage:
     """`blocks`: one for each letter. `links`: to three pages, under this part of an address."""
     to = [Url(link.replace("x1", links)) for link in LINKS] if links else LINKS[3:]
-    return ShownPage(Url(HOME + url), frozenset(map(ord, blocks)), content, to)
+    said = Said(tuple(map(ord, blocks)), content)
+    return ShownPage(Url(HOME + url), (said,), content, to)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ from msgspec.structs import replace
 
 from crawler.parse.echo import Echo
 from crawler.parse.extract import Extract
-from crawler.parse.fingerprint import Folded, echoless, lasting
+from crawler.parse.fingerprint import Folded, Said, echoless, lasting
 from crawler.parse.html import PageSource
 from crawler.parse.url import Url
 from crawler.rules import ignored_parts, soft_404
 from crawler.rules.content_digest import is_suspicious
+from crawler.rules.soft_404 import ShownPage
 from crawler.rules.spellings import Copy, Repeat, copies, unlisted_repeats
 from crawler.rules.traps import REQUESTS, questions_for, requests_for
 
@@ -32,6 +33,12 @@ URLS = st.builds(
     QUERIES,
 )
 BLOCKS = st.frozensets(st.integers(0, 9), max_size=6)
+PAGES = st.builds(
+    lambda blocks: ShownPage(
+        Url("https://a.example/"), (Said(tuple(sorted(blocks)), str(blocks)),), None, ()
+    ),
+    BLOCKS,
+)
 
 
 def site(contents: dict[Url, str]) -> list[Copy]:
@@ -89,15 +96,19 @@ def test_what_else_is_ignored_joins_no_other_pages(
     assert both == dict(ignored_parts.listed_instead(one, ())) | dict(ignored_parts.listed_instead(other, ()))
 
 
-@given(st.lists(BLOCKS, min_size=1, max_size=4), BLOCKS, st.lists(BLOCKS, max_size=4))
+@given(st.lists(PAGES, min_size=1, max_size=4), BLOCKS, st.lists(PAGES, max_size=4))
 def test_no_page_that_is_known_to_be_true_is_missing(
-    asked: list[frozenset[int]], start: frozenset[int], others: list[frozenset[int]]
+    asked: list[ShownPage], start: frozenset[int], others: list[ShownPage]
 ) -> None:
     if found := soft_404.missing_page(asked, start, others):
-        own = soft_404.shared(asked).difference(start)
-        assert not soft_404.is_missing(found, start)
-        assert not any(soft_404.is_missing(found, page) for page in others if not own <= page)
-        assert all(soft_404.is_missing(found, page) for page in asked)
+        own = soft_404.shared([page.blocks for page in asked]).difference(start)
+        assert not soft_404.is_missing(found, (Said(tuple(sorted(start)), ""),))
+        assert not any(soft_404.is_missing(found, page.said) for page in others if not own <= page.all_blocks)
+        assert all(soft_404.is_missing(found, page.said) for page in asked)
+        if len({page.blocks for page in asked}) == 1:
+            assert not any(
+                soft_404.is_missing(found, page.said) for page in others if page.blocks > own | start
+            )
 
 
 @given(st.integers(0, 10**7))

@@ -1,10 +1,11 @@
 """What nonexistent pages have in common, and which page is shown in their place."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 
 from crawler.model.visit import Links, MissingPage
+from crawler.parse.fingerprint import Said
 from crawler.parse.url import Url
 from crawler.rules import soft_404
 
@@ -63,13 +64,40 @@ def test_front_page_is_of_folder_with_half_of_links(paths: Sequence[str], fronts
     assert soft_404.front_pages([Url(HOME + path) for path in paths]) == [HOME + front for front in fronts]
 
 
-@pytest.mark.parametrize("is_exact", [True, False])
-def test_words_of_its_own_address_hide_no_error(is_exact: bool) -> None:
-    missing = MissingPage((1, 2), 9, is_exact=is_exact)
-    assert soft_404.is_missing(missing, {1}, {2})
-    assert soft_404.is_missing(missing, {1, 3}, {1, 2})
-    assert not soft_404.is_missing(missing, {1}, {3})
-    assert soft_404.is_missing(missing, {1, 4}, {2}) is not is_exact, "it has something of its own"
+def page(*ways: Iterable[int], content: str = "c") -> soft_404.ShownPage:
+    """One that shows these blocks, without what repeats its address, and perhaps with it."""
+    return soft_404.ShownPage(
+        Url(HOME), tuple(Said(tuple(sorted(way)), content) for way in ways), content, ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("is_exact", "ways", "expected"),
+    [
+        (False, [{1}, {2}], True),
+        (False, [{1, 3}, {1, 2}], True),
+        (False, [{1}, {3}], False),
+        (False, [{1, 2, 3, 4}], True),
+        (False, [{1, 2, 3, 4, 5}], False),  # more than any of these
+        (False, [{3}, {1, 2, 3, 4, 5}], False),
+        (True, [{1, 2}], True),
+        (True, [{1, 4}, {2}], False),  # something of its own
+        (True, [{1, 3}, {1, 2}], True),
+        (True, [{1, 2, 3}], False),
+        (True, [set(), {1, 2}], False),  # nothing but its address
+    ],
+)
+def test_words_of_its_own_address_hide_no_error(
+    *, is_exact: bool, ways: Sequence[set[int]], expected: bool
+) -> None:
+    missing = MissingPage((1, 2), 4, is_exact=is_exact)
+    assert soft_404.is_missing(missing, page(*ways).said) is expected
+
+
+@pytest.mark.parametrize("content", ["c", "d"])
+def test_numbers_and_pictures_are_compared_where_all_is_alike(content: str) -> None:
+    missing = MissingPage((1, 2), 4, is_exact=True, content="c")
+    assert soft_404.is_missing(missing, page({1, 2}, content=content).said) is (content == "c")
 
 
 def test_page_of_the_place_is_shown_instead() -> None:
@@ -81,14 +109,15 @@ TEMPLATE = {1, 2, 3}
 
 
 def test_missing_page_is_what_only_error_pages_show() -> None:
-    asked = [TEMPLATE | {10, 11, 90}, TEMPLATE | {10, 11, 91}]
-    start, others = TEMPLATE | {20}, [{1, 2, 30}, {1, 2, 11, 31}]
+    asked = [page(TEMPLATE | {10, 11, 90}), page(TEMPLATE | {10, 11, 91, 92})]
+    start, others = TEMPLATE | {20}, [page({1, 2, 30}), page({1, 2, 11, 31})]
     missing = soft_404.missing_page(asked, start, others)
     assert missing
     assert set(missing.blocks) == {10}, "11 is on a true page, too"
-    assert soft_404.is_missing(missing, TEMPLATE | {10, 11, 92})
-    assert not soft_404.is_missing(missing, TEMPLATE | {11, 92})
-    assert not soft_404.is_missing(missing, TEMPLATE | {10} | set(range(100, 150))), "much more than an error"
+    assert soft_404.is_missing(missing, page(TEMPLATE | {10, 11, 92}).said)
+    assert not soft_404.is_missing(missing, page(TEMPLATE | {11, 92}).said)
+    assert soft_404.is_missing(missing, page(TEMPLATE | {10, *range(100, 104)}).said)
+    assert not soft_404.is_missing(missing, page(TEMPLATE | {10, *range(100, 105)}).said), "much more"
 
 
 @pytest.mark.parametrize(
@@ -96,18 +125,30 @@ def test_missing_page_is_what_only_error_pages_show() -> None:
     [
         ([{1, 2}, {1, 2}], {1, 2}, [{3}]),  # the start page for every path
         ([{1, 5}, {1, 6}], {1}, [{3}]),  # nothing in common but what the start page has
-        ([{1, 9}, {1, 9}], {1}, [{1, 9, 3}]),  # what every page but the start page has
+        ([{1, 9, 4}, {1, 9, 5}], {1}, [{1, 9, 3}]),  # what every page but the start page has
+        ([{1, 9}, {1, 9}], {1}, [{1, 9}]),
         ([{1, 9}, {1, 9}], {1}, []),  # nothing to compare with
-        ([{1, 9, 8}, {1, 9, 8}], {1}, [{1, 9}, {1, 8}]),
+        ([{1, 9, 8, 4}, {1, 9, 8, 5}], {1}, [{1, 9}, {1, 8}]),
     ],
 )
 def test_missing_page_is_none_if_it_is_not_clear(
     asked: list[set[int]], start: set[int], others: list[set[int]]
 ) -> None:
-    assert soft_404.missing_page(asked, start, others) is None
+    assert soft_404.missing_page(list(map(page, asked)), start, list(map(page, others))) is None
 
 
 def test_error_pages_among_the_samples_are_no_true_pages() -> None:
-    missing = soft_404.missing_page([{1, 9}, {1, 9}], {1}, [{1, 9, 5}, {1, 3}])
+    asked = [page({1, 9, 4}), page({1, 9, 5})]
+    missing = soft_404.missing_page(asked, {1}, [page({1, 9, 6}), page({1, 3})])
     assert missing
     assert missing.blocks == (9,)
+
+
+@pytest.mark.parametrize("others", [[{1, 3}], [{1, 9, 5}, {1, 9, 6}], [{1, 9}, {1, 3}]])
+def test_what_true_pages_show_as_well_is_no_error_by_itself(others: list[set[int]]) -> None:
+    """Their title, on the page of a product that does not exist: whether or not the start page leads to some."""
+    missing = soft_404.missing_page([page({1, 9})] * 3, {1}, list(map(page, others)))
+    assert missing
+    assert soft_404.is_missing(missing, page({1, 9}).said)
+    assert not soft_404.is_missing(missing, page({1, 9, 5}).said)
+    assert not soft_404.is_missing(missing, page({1, 9}, content="another picture").said)
