@@ -256,6 +256,16 @@ def front_for_all(asked: Request) -> Reply:
     return Reply(shown, content=front)
 
 
+def menu_front(asked: Request) -> Reply:
+    """A page of welcome leads to the front page, which alone leads to all others, and is shown for anything."""
+    pages = [f"/{name}" for name in WORDS[:20]]
+    if asked.path in ("/", "/news"):
+        return page(asked.path, menu=["/home", "/news", *(["/old-prices"] if asked.path == "/" else [])])
+    if asked.path in pages:
+        return page(asked.path, menu=["/home"])
+    return Reply(html_page("Home", prose("home"), pages, menu=["/home", "/news"]), content="home")
+
+
 SITES = (
     Site("last-segment", last_segment, ("/", *(f"/{name}/" for name in NEWS)), "front controller, relative links", endless=True),
     Site(
@@ -270,6 +280,7 @@ SITES = (
     ),
     Site("one-body", one_body, ("/",), "the same bytes for every path", endless=True),
     Site("path-info", path_info, tuple(f"/view.php?page={n}" for n in range(1, 31)), "a script ignores what follows its name", endless=True),
+    Site("menu-front", menu_front, ("/", "/home", "/news", *(f"/{name}" for name in WORDS[:20])), "what is missing is the front page, to which a menu leads"),
     Site("letter-case", letter_case, ("/", *(f"/product-{n}" for n in range(40))), "links in three cases to a server that ignores case"),
     Site("slashes", slashes, ("/", *(f"/topic-{n}/" for n in range(25))), "one slash more with every link", endless=True),
     Site(

@@ -199,20 +199,26 @@ class MissingPages(Struct, eq=False):
         if place:
             is_one = found.is_exact and len({page.content for page in asked}) == 1
             return _one_page(found, asked) if is_one else found
-        return await self._with_links(found, asked, starts)
+        return await self._with_links(found, asked, true[1], starts)
 
     async def _with_links(
-        self, found: MissingPage, asked: Sequence[ShownPage], starts: Sequence[Url]
+        self, found: MissingPage, asked: Sequence[ShownPage], true: Sequence[ShownPage], starts: Sequence[Url]
     ) -> MissingPage:
         """What an origin shows, with where it leads, and the true pages that show the same."""
-        links, instead = _common_links(asked), list[Url]()
-        for url in soft_404.front_pages(links):
-            page = await self.read(url) if url not in starts else None
-            if page and soft_404.is_missing(found, page.said):
-                instead.append(url)
-        home = self._homes.get(origin(asked[0].url))
-        beyond = sorted(links.difference(home.links if home else (), instead))
+        home, links = self._homes.get(origin(asked[0].url)), _common_links(asked)
+        on_start = home.links if home else ()
+        instead = await self._showing(found, soft_404.front_pages(links), starts)
+        if not instead:
+            true = [page for page in true if not soft_404.is_missing(found, page.said)]
+            instead = await self._showing(found, soft_404.linked_fronts(links, on_start, true), starts)
+            instead = instead if len(instead) == 1 else ()  # several may all be links to errors
+        beyond = sorted(links.difference(on_start, instead))
         return found._replace(links=tuple(beyond[:MOST_LINKS]), instead=tuple(instead))
+
+    async def _showing(self, found: MissingPage, urls: Sequence[Url], starts: Sequence[Url]) -> Sequence[Url]:
+        """Those of some addresses that show what the origin shows for nonexistent pages."""
+        pages = [page for url in urls if url not in starts and (page := await self.read(url))]
+        return [page.url for page in pages if soft_404.is_missing(found, page.said)]
 
     async def _true_pages(
         self, within: str, starts: Sequence[Url]

@@ -21,6 +21,7 @@ from crawler.rules.traps import calendar_of, days_of
 
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
 FEW: Final = 3  # the same in each of several folders, which have so many together
+MOST_FRONTS: Final = 6  # pages that a site may show for all that is missing, that are asked
 SETTLED: Final = 2  # more nonexistent pages that took nothing from what those before have in common
 _WORD: Final = late(r"[^\W\d_]+")
 _LETTERS: Final = bytes(ord(chr(code).lower() if chr(code).isalpha() else " ") for code in range(256)).ljust(
@@ -116,7 +117,7 @@ def exactly(asked: Sequence[ShownPage]) -> MissingPage | None:
 
 def _most(asked: Sequence[ShownPage]) -> int:
     """How much a nonexistent page shows at most, if others differ as much as these do."""
-    counts = [len(page.blocks) for page in asked]
+    counts = [max(len(way.blocks) for way in page.said) for page in asked]
     return 2 * max(counts) - min(counts)
 
 
@@ -174,6 +175,18 @@ def front_pages(links: Collection[Url]) -> Sequence[Url]:
     folders = Counter(folder for to in links for folder in _folders(to))
     most = [folder for folder, count in folders.items() if 2 * count >= len(links)]
     return [Url(url) for folder in sorted(most) for url in (folder, folder[:-1])]
+
+
+def linked_fronts(
+    links: Collection[Url], on_start: Collection[Url], true: Sequence[ShownPage]
+) -> Sequence[Url]:
+    """The same by the links of a menu: pages to which the start page leads, and what is shown for all that is
+    missing; most linked by other pages first. What leads to nothing else than these is an error.
+    """
+    linked = Counter(to for page in true for to in page.links)
+    if linked.keys() >= set(links):
+        return ()
+    return sorted(set(links).intersection(on_start), key=lambda to: (-linked[to], len(to), to))[:MOST_FRONTS]
 
 
 def _folders(url: str) -> Iterator[str]:

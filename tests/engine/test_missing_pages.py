@@ -82,3 +82,17 @@ async def test_what_is_shown_for_all_that_is_missing_may_be_a_page(is_front: boo
     assert found
     assert f"{HOME}/en/" in found.instead if is_front else f"{HOME}/en/" not in found.instead
     assert found.links == tuple(sorted(f"{HOME}/en/{name}" for name in NAMES))
+
+
+@pytest.mark.parametrize(("fronts", "expected"), [(["/home"], ["/home"]), (["/home", "/old"], [])])
+async def test_front_page_is_the_one_of_a_menu_that_shows_it(fronts: list[str], expected: list[str]) -> None:
+    """Of several that do, all may be links to errors."""
+
+    def page(path: str) -> bytes | None:
+        if path in ("/", "/news"):
+            return html(path, "Welcome" if path == "/" else "News", [*fronts, "/news"])
+        return html("Home", "All our lamps", [*fronts, "/news", *(f"/{name}" for name in NAMES)])
+
+    found = await asking(page)._answer(at_origin(HOME), [START])
+    assert found
+    assert [*found.instead] == [HOME + path for path in expected]

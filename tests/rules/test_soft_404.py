@@ -64,6 +64,27 @@ def test_front_page_is_of_folder_with_half_of_links(paths: Sequence[str], fronts
     assert soft_404.front_pages([Url(HOME + path) for path in paths]) == [HOME + front for front in fronts]
 
 
+@pytest.mark.parametrize(
+    ("shown", "on_start", "true", "fronts"),
+    [
+        ("habc", "hn", ["hn", "h"], "h"),  # a menu, and pages to which nothing else leads
+        ("hnabc", "hn", ["h", "hn"], "hn"),  # most linked first
+        ("hn", "hn", ["hn", "h"], ""),  # an error has the menu, and nothing else
+        ("habc", "n", ["hn"], ""),  # the start page does not lead there
+        ("abcdefgh", "abcdefgh", ["h"], "habcde"),  # only some are asked
+        ("h", "h", [], "h"),
+    ],
+)
+def test_front_page_is_linked_by_start_and_by_itself(
+    shown: str, on_start: str, true: list[str], fronts: str
+) -> None:
+    def to(names: str) -> list[Url]:
+        return [Url(f"{HOME}/{name}") for name in names]
+
+    others = [soft_404.ShownPage(Url(HOME), (), None, to(names)) for names in true]
+    assert [*soft_404.linked_fronts(to(shown), to(on_start), others)] == to(fronts)
+
+
 def page(*ways: Iterable[int], content: str = "c") -> soft_404.ShownPage:
     """One that shows these blocks, without what repeats its address, and perhaps with it."""
     return soft_404.ShownPage(
