@@ -36,7 +36,7 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4516,
-    "model": 2097,
+    "model": 2100,
     "errors": 172,
     "scratch": 72,
     "settings": 1740,
@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4144,
     "frontier": 9475,
     "sitemap": 4990,
-    "engine": 3984,
+    "engine": 4018,
     "workers": 1427,
     "app": 6401,
     "cli": 6020,

@@ -15,7 +15,7 @@ from crawler.engine.finish.answers import PROBES
 from crawler.engine.seed_reader import SeedReader
 from crawler.engine.site import CrawledSite
 from crawler.engine.together import together
-from crawler.model.note import ANSWERED
+from crawler.model.note import ANSWERED, REDIRECTED
 from crawler.model.phases import Event, Phase
 from crawler.model.reasons import SeedKind
 from crawler.model.seed import Seed
@@ -195,6 +195,7 @@ class Leader(Struct, eq=False):
         render = site.render if site.judge.renders else None
         answers = await soft_404s.answers_of(self.frontier, site.judge, starts, site.fetch, render)
         if not site.candidates.traps.allows("soft-404"):
+            await soft_404s.unlist_redirected(self.frontier, starts, await self.frontier.recall(REDIRECTED))
             await soft_404s.unlist(self.frontier, site.candidates.traps, starts, answers)
             await soft_404s.unlist_empty_days(self.frontier, answers.fresh())
         if lists_once:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from crawler.engine.finish.answers import plain_markup
 from crawler.engine.together import together
-from crawler.model.note import ASKED_PLACES, MISSING
+from crawler.model.note import ASKED_PLACES, MISSING, REDIRECTED
 from crawler.model.reply import Reply
 from crawler.model.survey import DoubtfulPlace
 from crawler.model.visit import Lease, MissingPage, Visit
@@ -51,6 +51,7 @@ class MissingPages(Struct, eq=False):
     _asked: int = 0  # requests, in this run
     _true: dict[str, tuple[frozenset[int], Sequence[ShownPage]] | None] = field(default_factory=dict)
     _homes: dict[str, ShownPage | None] = field(default_factory=dict)
+    _moved: dict[Url, Url] = field(default_factory=dict)  # what was asked, and where it is redirected to
 
     def prepared(self, lease: Lease, starts: Sequence[Url]) -> Lease:
         """The lease with what is shown there for a nonexistent page. Start pages always exist."""
@@ -81,6 +82,7 @@ class MissingPages(Struct, eq=False):
             before = await self.frontier.recall(MISSING, "published")
             self._known = dict(before or {})
             await self.frontier.remember(MISSING, self._known)
+            await self.frontier.remember(REDIRECTED, await self.frontier.recall(REDIRECTED, "published"))
 
     async def ask(self, starts: Sequence[Url]) -> None:
         """Asks each origin, once a run.
@@ -98,6 +100,10 @@ class MissingPages(Struct, eq=False):
             self._known |= {
                 place: self._known.get(origin(Url(place)), NOTHING)._replace(place=place) for place in places
             }
+            to = {
+                site: await self._redirected_to(site, starts) for site in sorted(found.keys() - self._known)
+            }
+            await self.frontier.remember(REDIRECTED, {site: url for site, url in to.items() if url})
             await self.frontier.remember(ASKED_PLACES, ({}, self._asked))
             await self.frontier.remember(MISSING, self._known)
 
@@ -141,6 +147,16 @@ class MissingPages(Struct, eq=False):
             found = found or await self._answer(form, starts)
         return found
 
+    async def _redirected_to(self, site: str, starts: Sequence[Url]) -> Url | None:
+        """Where nonexistent pages of an origin are redirected to, if that is one page but for its query."""
+        first, second = nonexistent_pages.at_origin(site)[:2]
+        to = self._moved.get(first)
+        if to is None or to in starts or origin(to) != site or await self.read(to) is None:
+            return None
+        await self.read(second)
+        other = self._moved.get(second, first)
+        return to if to.partition("?")[0] == other.partition("?")[0] else None
+
     async def _linked(self, starts: Sequence[Url]) -> Sequence[Url]:
         """The links of the start pages, as they were read."""
         ids = await together(*(self.frontier.read(reads.NumberOf(url)) for url in starts))
@@ -183,7 +199,8 @@ class MissingPages(Struct, eq=False):
             if (page := await self.read(url)) is None:
                 return None
             asked.append(page)
-            if soft_404.is_settled([page.blocks for page in asked]):
+            # How much the answers of an origin differ is measured with all of them.
+            if soft_404.is_settled([page.blocks for page in asked]) and (place or soft_404.exactly(asked)):
                 break
         path, mark, _ = urls[0].partition("?")
         if mark and len({page.content for page in asked}) == 1:
@@ -198,7 +215,8 @@ class MissingPages(Struct, eq=False):
             return None  # the query shows one of its pages for anything
         if place:
             is_one = found.is_exact and len({page.content for page in asked}) == 1
-            return _one_page(found, asked) if is_one else found
+            # A folder is asked if its pages are much alike already.
+            return _one_page(found, asked) if is_one else found._replace(most=2 * found.most)
         return await self._with_links(found, asked, true[1], starts)
 
     async def _with_links(
@@ -253,6 +271,8 @@ class MissingPages(Struct, eq=False):
         to = target_of(url, reply) if reply else None
         if to and to.startswith((f"{url}?", f"{url}/")):
             url, reply = to, await self.fetch(to)
+        elif to:
+            self._moved[url] = to
         markup = plain_markup(self.judge, url, reply)
         if reply is None or markup is None:
             return None

@@ -118,6 +118,9 @@ MISSING: Final = Note[Mapping[str, MissingPage] | None]("missing", dict[str, Mis
 origin was asked yet.
 """
 
+REDIRECTED: Final = Note[Mapping[str, Url]]("redirected", dict[str, Url], {})
+"""By origin, the page to which its nonexistent pages are redirected, if that is one but for its query."""
+
 ASKED_PLACES: Final = Note[tuple[Mapping[str, bool], int]](
     "asked places", tuple[dict[str, bool], int], ({}, 0)
 )

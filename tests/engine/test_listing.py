@@ -332,6 +332,35 @@ async def test_searches_that_show_random_pages_are_none(tmp_path: Path, form: st
     assert len(result.listed) <= len({"/", *names}) + most
 
 
+@pytest.mark.parametrize(
+    ("to", "linked", "listed"),
+    [
+        ("/gone", (), []),
+        ("/gone?of={}", (), []),
+        ("/gone", ("/gone",), ["/gone"]),  # a true page, shown for what is missing
+        ("/gone?of={}", ("/gone?of=lamp",), ["/gone?of=lamp"]),
+        ("/gone/{}", (), ["/gone/old-0", "/gone/old-1"]),  # no one page
+    ],
+)
+async def test_pages_only_redirects_of_nothing_lead_to_are_errors(
+    tmp_path: Path, to: str, linked: tuple[str, ...], listed: list[str]
+) -> None:
+    """They suggest something else for each address, so that no two are alike."""
+    names, dead = [f"/page{number}" for number in range(12)], ["/old-0", "/old-1"]
+
+    def answer(path: str, query: dict[str, str]) -> CannedResponse:
+        if path in names:
+            return html(words(names.index(path)), "/")
+        if path.startswith("/gone"):
+            said = random.Random(path + query.get("of", "")).sample(names, 3)
+            return html(f"Perhaps {words(names.index(said[0]))}", "/", *said)
+        return moved(to.format(path[1:]))(path, query)
+
+    with served({"/": start(*names, *dead, *linked), "*": answer}) as (_, origin):
+        result = await crawl(origin, tmp_path)
+    assert {*result.listed} == {"/", *names, *listed}
+
+
 async def test_products_that_are_sold_out_are_no_errors(tmp_path: Path) -> None:
     names = [f"/p/ab{number}" for number in range(30)]
 

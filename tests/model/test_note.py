@@ -57,6 +57,7 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
         f'{{"{A}":[[1,2],40,false,"https://site.test/a/",null,[],[]]}}',
         {A: MissingPage((1, 2), 40, is_exact=False, place="https://site.test/a/")},
     ),
+    (note.REDIRECTED, f'{{"{A}":"{A}/gone"}}', {A: Url(f"{A}/gone")}),
     (note.ASKED_PLACES, f'[{{"{A}/news/":true}},17]', ({f"{A}/news/": True}, 17)),
     (note.STATED_SINCE, f'{{"{A}":[3,1]}}', {A: (3, 1)}),
     (

@@ -76,6 +76,19 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
         await _keep_first(pages, *found_list)
 
 
+async def unlist_redirected(pages: Record, starts: Sequence[Url], shown: Mapping[str, Url]) -> None:
+    """Unlists pages to which only redirects lead, as from all nonexistent pages: by origin, one of these."""
+    for site, to in shown.items():
+        path, found = to.partition("?")[0], list[Url]()
+        async for entries in pages.stream(reads.ListedEntries(path, f"{path}{reads.ABOVE_ALL}")):
+            found += [entry.url for entry in entries if entry.url.partition("?")[0] == path]
+            if len(found) >= MOST_SEEN:
+                break
+        known = [(url, await pages.read(reads.RecordOf(url))) for url in found if url not in starts]
+        only = [url for url, record in known if record and record.visit.hops and record.seed is None]
+        await pages.withdraw(only, Why.SOFT_404, nonexistent_pages.at_origin(site)[0])
+
+
 async def _is_page_of_place(
     pages: Record, answers: SiteAnswers, place: nonexistent_pages.Place, same: frozenset[str]
 ) -> bool:
