@@ -224,18 +224,19 @@ class MissingPages(Struct, eq=False):
     ) -> MissingPage:
         """What an origin shows, with where it leads, and the true pages that show the same."""
         home, links = self._homes.get(origin(asked[0].url)), _common_links(asked)
-        on_start = home.links if home else ()
-        instead = await self._showing(found, soft_404.front_pages(links), starts)
-        if not instead:
+        on_start = [url for url in home.links if url not in starts] if home else []
+        fronts = [url for url in soft_404.front_pages(links) if url not in starts]
+        instead = await self._showing(found, fronts)
+        if links.isdisjoint(instead):  # a folder without a page shows the same as all that is missing
             true = [page for page in true if not soft_404.is_missing(found, page.said)]
-            instead = await self._showing(found, soft_404.linked_fronts(links, on_start, true), starts)
-            instead = instead if len(instead) == 1 else ()  # several may all be links to errors
-        beyond = sorted(links.difference(on_start, instead))
+            linked = await self._showing(found, soft_404.linked_fronts(links, on_start, true))
+            instead = linked if len(linked) == 1 else instead  # several may all be links to errors
+        beyond = sorted(links.difference(home.links if home else (), instead))
         return found._replace(links=tuple(beyond[:MOST_LINKS]), instead=tuple(instead))
 
-    async def _showing(self, found: MissingPage, urls: Sequence[Url], starts: Sequence[Url]) -> Sequence[Url]:
+    async def _showing(self, found: MissingPage, urls: Sequence[Url]) -> Sequence[Url]:
         """Those of some addresses that show what the origin shows for nonexistent pages."""
-        pages = [page for url in urls if url not in starts and (page := await self.read(url))]
+        pages = [page for url in urls if (page := await self.read(url))]
         return [page.url for page in pages if soft_404.is_missing(found, page.said)]
 
     async def _true_pages(

@@ -21,7 +21,7 @@ from crawler.rules.traps import calendar_of, days_of
 
 DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder or path led first
 FEW: Final = 3  # the same in each of several folders, which have so many together
-MOST_FRONTS: Final = 6  # pages that a site may show for all that is missing, that are asked
+MOST_FRONTS: Final = 10  # pages that a site may show for all that is missing, that are asked
 SETTLED: Final = 2  # more nonexistent pages that took nothing from what those before have in common
 _WORD: Final = late(r"[^\W\d_]+")
 _LETTERS: Final = bytes(ord(chr(code).lower() if chr(code).isalpha() else " ") for code in range(256)).ljust(
@@ -178,7 +178,7 @@ def front_pages(links: Collection[Url]) -> Sequence[Url]:
 
 
 def linked_fronts(
-    links: Collection[Url], on_start: Collection[Url], true: Sequence[ShownPage]
+    links: Collection[Url], on_start: Sequence[Url], true: Sequence[ShownPage]
 ) -> Sequence[Url]:
     """The same by the links of a menu: pages to which the start page leads, and what is shown for all that is
     missing; most linked by other pages first. What leads to nothing else than these is an error.
@@ -186,7 +186,7 @@ def linked_fronts(
     linked = Counter(to for page in true for to in page.links)
     if linked.keys() >= set(links):
         return ()
-    return sorted(set(links).intersection(on_start), key=lambda to: (-linked[to], len(to), to))[:MOST_FRONTS]
+    return sorted((to for to in on_start if to in links), key=lambda to: -linked[to])[:MOST_FRONTS]
 
 
 def _folders(url: str) -> Iterator[str]:

@@ -84,7 +84,8 @@ async def unlist_redirected(pages: Record, starts: Sequence[Url], shown: Mapping
             found += [entry.url for entry in entries if entry.url.partition("?")[0] == path]
             if len(found) >= MOST_SEEN:
                 break
-        known = [(url, await pages.read(reads.RecordOf(url))) for url in found if url not in starts]
+        spared = {*starts, Url(f"{site}/")}
+        known = [(url, await pages.read(reads.RecordOf(url))) for url in found if url not in spared]
         only = [url for url, record in known if record and record.visit.hops and record.seed is None]
         await pages.withdraw(only, Why.SOFT_404, nonexistent_pages.at_origin(site)[0])
 
