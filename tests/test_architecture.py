@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4144,
     "frontier": 9475,
     "sitemap": 4990,
-    "engine": 4018,
+    "engine": 4020,
     "workers": 1427,
     "app": 6401,
     "cli": 6020,
