@@ -161,7 +161,7 @@ def _length(text: str) -> int:
     return len(text) if len(text) > EXACTLY_COUNTED else len(" ".join(text.split()))
 
 
-class Said(NamedTuple):
+class PageText(NamedTuple):
     """What a page says: digests of its pieces of text without numbers, and the fingerprint of all content."""
 
     blocks: Annotated[tuple[int, ...], Meta(max_length=MOST_BLOCKS)]
@@ -235,7 +235,7 @@ def fingerprint(content: Lasting) -> str:
     return shown + digest(content.whole)[: DIGITS - WORDING_DIGITS]
 
 
-def said(folded: Folded, echo: Echo | None) -> Said:
+def said(folded: Folded, echo: Echo | None) -> PageText:
     """What a page says, without what repeats the URL if asked: in how many words, with or without quotation
     marks, does not matter.
     """
@@ -244,7 +244,7 @@ def said(folded: Folded, echo: Echo | None) -> Said:
         content = echoless(folded, echo, content)
         whole = MARK.join([part.strip(_PUNCTUATION) for part in content.whole.split(MARK)])
         content = replace(content, whole=_MARKS.sub(MARK, whole))
-    return Said(_blocks(folded, echo), fingerprint(content))
+    return PageText(_blocks(folded, echo), fingerprint(content))
 
 
 def _blocks(folded: Folded, echo: Echo | None) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from msgspec import Meta
 from crawler.parse import anchors as page_anchors
 from crawler.parse import files as loaded_files
 from crawler.parse import images as shown_images
-from crawler.parse.fingerprint import MOST_PIECES, Fingerprint, Said
+from crawler.parse.fingerprint import MOST_PIECES, Fingerprint, PageText
 
 MAX_LINKS: Final = 50_000  # distinct links of one page
 MAX_CANONICALS: Final = 10  # two different ones are already ignored
@@ -46,7 +46,7 @@ class ParsedPage(NamedTuple):
     # Digests of the pieces of text, if the content is not what was known, or on request.
     pieces: Annotated[tuple[int, ...], Meta(max_length=MOST_PIECES)] = ()
     # Without what repeats the URL, if requested; of a page with few, also with it, and without its name.
-    said: Annotated[tuple[Said, ...], Meta(max_length=3)] = ()
+    said: Annotated[tuple[PageText, ...], Meta(max_length=3)] = ()
     # hreflang and href of language versions, if requested
     alternates: Annotated[tuple[tuple[str, str], ...], Meta(max_length=MAX_ALTERNATES)] = ()
     images: Annotated[tuple[str, ...], Meta(max_length=shown_images.MOST_IMAGES)] = ()  # if requested

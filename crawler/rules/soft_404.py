@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from crawler.model.visit import Links, MissingPage
 from crawler.parse import url as urls
-from crawler.parse.fingerprint import Said
+from crawler.parse.fingerprint import PageText
 from crawler.parse.late import late
 from crawler.parse.url import Url
 from crawler.rules.nonexistent_pages import NAME, above, around, has_shape
@@ -33,7 +33,7 @@ class ShownPage(Struct, frozen=True):
     """What is shown at an address."""
 
     url: Url
-    said: Sequence[Said]
+    said: Sequence[PageText]
     content: str | None
     links: Sequence[Url]
 
@@ -134,7 +134,7 @@ def is_settled(asked: Sequence[Collection[int]]) -> bool:
     return len(asked) > SETTLED and shared(asked) == shared(asked[:-SETTLED])
 
 
-def is_missing(missing: MissingPage, said: Sequence[Said]) -> bool:
+def is_missing(missing: MissingPage, said: Sequence[PageText]) -> bool:
     """Whether a page says that there is no such page, also with what repeats its address, as "Page not found"
     does at `/page/7`. Where that is always said alike, numbers and pictures are compared as well.
     """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.parse.fingerprint import Said
+from crawler.parse.fingerprint import PageText
 from crawler.parse.url import Url
 from crawler.rules import ignored_parts, nonexistent_pages
 from crawler.rules.soft_404 import ShownPage
@@ -122,7 +122,7 @@ LINKS = [Url(f"{HOME}/{name}") for name in ("a/x1", "b/x1", "c/x1", "home")]
 def shown(blocks: str, content: str, links: str = "", url: str = "/a/x0") -> ShownPage:
     """`blocks`: one for each letter. `links`: to three pages, under this part of an address."""
     to = [Url(link.replace("x1", links)) for link in LINKS] if links else LINKS[3:]
-    said = Said(tuple(map(ord, blocks)), content)
+    said = PageText(tuple(map(ord, blocks)), content)
     return ShownPage(Url(HOME + url), (said,), content, to)
 
 

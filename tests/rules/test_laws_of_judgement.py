@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from crawler.parse.echo import Echo
 from crawler.parse.extract import Extract
-from crawler.parse.fingerprint import Folded, Said, echoless, lasting
+from crawler.parse.fingerprint import Folded, PageText, echoless, lasting
 from crawler.parse.html import PageSource
 from crawler.parse.url import Url
 from crawler.rules import ignored_parts, soft_404
@@ -35,7 +35,7 @@ URLS = st.builds(
 BLOCKS = st.frozensets(st.integers(0, 9), max_size=6)
 PAGES = st.builds(
     lambda blocks: ShownPage(
-        Url("https://a.example/"), (Said(tuple(sorted(blocks)), str(blocks)),), None, ()
+        Url("https://a.example/"), (PageText(tuple(sorted(blocks)), str(blocks)),), None, ()
     ),
     BLOCKS,
 )
@@ -102,7 +102,7 @@ def test_no_page_that_is_known_to_be_true_is_missing(
 ) -> None:
     if found := soft_404.missing_page(asked, start, others):
         own = soft_404.shared([page.blocks for page in asked]).difference(start)
-        assert not soft_404.is_missing(found, (Said(tuple(sorted(start)), ""),))
+        assert not soft_404.is_missing(found, (PageText(tuple(sorted(start)), ""),))
         assert not any(soft_404.is_missing(found, page.said) for page in others if not own <= page.all_blocks)
         assert all(soft_404.is_missing(found, page.said) for page in asked)
         if len({page.blocks for page in asked}) == 1:

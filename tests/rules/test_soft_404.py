@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from crawler.model.visit import Links, MissingPage
-from crawler.parse.fingerprint import Said
+from crawler.parse.fingerprint import PageText
 from crawler.parse.url import Url
 from crawler.rules import soft_404
 
@@ -88,7 +88,7 @@ def test_front_page_is_linked_by_start_and_by_itself(
 def page(*ways: Iterable[int], content: str = "c") -> soft_404.ShownPage:
     """One that shows these blocks, without what repeats its address, and perhaps with it."""
     return soft_404.ShownPage(
-        Url(HOME), tuple(Said(tuple(sorted(way)), content) for way in ways), content, ()
+        Url(HOME), tuple(PageText(tuple(sorted(way)), content) for way in ways), content, ()
     )
 
 
