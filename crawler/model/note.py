@@ -86,7 +86,6 @@ BUILDS: Final = Note[Mapping[str, Sequence[tuple[int, int]]]]("builds", dict[str
 RESTLESS: Final = Note[Mapping[str, Restless]]("restless", dict[str, Restless], {})
 """By origin: how often pages changed again in the same place, and where they had not changed before."""
 
-
 EXTERNAL: Final = Note[ExternalCheck | None]("external", ExternalCheck | None, None)
 """The check of the links to other sites; None: the run made none."""
 

@@ -138,12 +138,12 @@ def is_missing(missing: MissingPage, said: Sequence[PageText]) -> bool:
     """Whether a page says that there is no such page, also with what repeats its address, as "Page not found"
     does at `/page/7`. Where that is always said alike, numbers and pictures are compared as well.
     """
-    if not said or not said[0].blocks:
-        return False
+    if not missing.blocks or not said or not said[0].blocks:
+        return False  # only contents tell
     own, blocks = set(missing.blocks), [set(way.blocks) for way in said]
-    if not own or missing.is_exact:
-        contents = {missing.content} if own and missing.content else {way.content for way in said}
-        return any(some == own and way.content in contents for some, way in zip(blocks, said, strict=True))
+    if missing.is_exact:
+        alike = [way.content for some, way in zip(blocks, said, strict=True) if some == own]
+        return bool(alike) if missing.content is None else missing.content in alike
     return max(map(len, blocks)) <= missing.most and own.issubset(set().union(*blocks))
 
 
