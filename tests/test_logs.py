@@ -85,14 +85,11 @@ def functions(tree: ast.Module) -> Iterator[ast.AST]:
 
 def event(call: ast.Call, function: ast.AST, level: str) -> Iterator[tuple[str, set[str]]]:
     text = call.args[1 if level == "log" else 0]
-    [extra] = [keyword.value for keyword in call.keywords if keyword.arg == "extra"] or [ast.Dict([], [])]
-    assert isinstance(extra, ast.Dict)
-    told = {
-        ast.literal_eval(name): value for name, value in zip(extra.keys, extra.values, strict=True) if name
-    }
-    named = told.get("event", text)
+    told = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg != "exc_info"}
+    named = told.pop("event", text)
     if isinstance(named, ast.Constant):
-        yield str(named.value), keys(told["fields"], function) if "fields" in told else set()
+        of_others = [keys(value, function) for name, value in told.items() if name is None]
+        yield str(named.value), {name for name in told if name}.union(*of_others)
     else:
         assert ast.unparse(text) in TEXT_ONLY, f"no fixed event: {ast.unparse(call)}"
 

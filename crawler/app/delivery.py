@@ -6,7 +6,6 @@ all files.
 """
 
 import hashlib
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
@@ -14,14 +13,13 @@ from typing import Final, Self
 import msgspec
 
 from crawler.errors import OutputError
+from crawler.model.log import log
 from crawler.ports import Runs, reads
 from crawler.settings.object_url import is_object_url
 from crawler.settings.sections import Output
 from crawler.sitemap.publish import publish_command, stylesheet
 from crawler.sitemap.publish.manifest import MANIFEST
 from crawler.sitemap.publish.published import Published
-
-log = logging.getLogger("crawler")
 
 DIGITS: Final = 16  # of a digest that are kept
 
@@ -61,7 +59,7 @@ async def deliver(runs: Runs, output: Output, published: Published) -> bool:
     removed = sorted(before.files.keys() - now.files.keys())
     if not changed and not removed:
         return False
-    log.info("delivering", extra={"fields": {"changed": len(changed), "removed": len(removed)}})
+    log.info("delivering", changed=len(changed), removed=len(removed))
     try:
         await publish_command.run(
             output.publish_command, _environ(folder, published, changed, removed), output.publish_timeout

@@ -4,11 +4,11 @@ The soft limit of this process is raised, up to the hard one; child processes in
 the machine itself has none left is decided where connections are opened (`fetch.pool`).
 """
 
-import logging
 from dataclasses import replace
 from typing import Final
 
 from crawler.errors import ConfigError
+from crawler.model.log import log
 from crawler.settings.sections import Settings
 
 try:
@@ -21,8 +21,6 @@ EACH: Final = 2  # for a request in flight: its connection, and one that is kept
 CHILDREN: Final = 4  # for a worker process
 FEWEST: Final = 32  # with fewer, not even modules can be imported while a crawl goes on
 
-log = logging.getLogger("crawler")
-
 
 def fitted(settings: Settings) -> Settings:
     """The settings with a concurrency that the limit of file descriptors allows; the limit is raised."""
@@ -34,7 +32,9 @@ def fitted(settings: Settings) -> Settings:
         return settings
     log.warning(
         "concurrency reduced: the limit of open files allows no more (raise it with ulimit -n)",
-        extra={"fields": {"limit": soft, "concurrency": pace.concurrency, "used": most}},
+        limit=soft,
+        concurrency=pace.concurrency,
+        used=most,
     )
     return replace(settings, pace=replace(pace, concurrency=most))
 

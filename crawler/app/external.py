@@ -5,7 +5,6 @@ Nothing of ours is sent there: no credentials, cookies, headers or client certif
 within `RESUMED`, otherwise each run checks every URL once, those that were checked longest ago first.
 """
 
-import logging
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -20,6 +19,7 @@ from crawler.app.settings_urls import product_token
 from crawler.fetch.exchange import fetcher_of
 from crawler.fetch.request_headers import anonymous
 from crawler.model.external import CheckedLink, DueLink, ExternalCheck
+from crawler.model.log import log
 from crawler.model.note import EXTERNAL
 from crawler.parse import url as urls
 from crawler.ports import Frontier, reads
@@ -30,7 +30,6 @@ from crawler.settings.sections import Http, Settings
 if TYPE_CHECKING:
     from crawler.engine.external import ExternalLinks
 
-log = logging.getLogger("crawler.external")
 
 RESUMED: Final = 43_200.0  # seconds for which an interrupted check is continued
 TIMEOUT: Final = 10.0  # seconds to connect to a host, or to wait for more data
@@ -57,11 +56,10 @@ async def check_links(frontier: Frontier, settings: Settings, run: int, seconds:
 
     async def store(answers: Sequence[CheckedLink]) -> None:
         await frontier.store_answers(answers, begun.round)
-        fields = {"checked": checking.checked, "of": len(picked.links)}
-        log.info("links to other sites", extra={"fields": fields})
+        log.info("links to other sites", checked=checking.checked, of=len(picked.links))
 
     async with asking(settings, store, frontier.clock) as checking:
-        log.info("checking links to other sites", extra={"fields": {"urls": len(picked.links)}})
+        log.info("checking links to other sites", urls=len(picked.links))
         with anyio.move_on_after(total) as limit:
             await checking.ask(picked.links if total > 0 else ())
     timed_out = limit.cancelled_caught or total <= 0
@@ -139,9 +137,7 @@ async def _ended(
     elif left > picked.left:
         because = "max-external-time" if timed_out else max(checking.left, key=checking.left.__getitem__)
     if left and not checking.is_offline:
-        log.warning(
-            "not all links to other sites were checked", extra={"fields": {"left": left, "because": because}}
-        )
+        log.warning("not all links to other sites were checked", left=left, because=because)
     ended = begun._replace(finished=True, left=left, because=because)
     await frontier.remember(EXTERNAL, ended)
     return ended

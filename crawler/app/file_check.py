@@ -6,7 +6,6 @@ disallowed by robots.txt of the site, are noted for the report and the next site
 that were not requested stays.
 """
 
-import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from hashlib import blake2b
@@ -23,6 +22,7 @@ from crawler.app.features.feature import readings
 from crawler.app.report import note_left_out
 from crawler.engine.robots import Access
 from crawler.model.external import BROKEN, OK, Answer, BrokenFile, CheckedLink, DueLink, kind_of
+from crawler.model.log import log
 from crawler.model.note import BROKEN_FILES
 from crawler.model.reasons import Why
 from crawler.model.reply import Reply, Response
@@ -32,8 +32,6 @@ from crawler.ports import Frontier, Request, reads
 from crawler.rules.external import ANSWER_BY_CAUSE, UNREACHED, answer_of, needs_get
 from crawler.rules.redirects import Redirects
 from crawler.settings.sections import Settings
-
-log = logging.getLogger("crawler.files")
 
 LONGEST_LINE: Final = 500  # characters of a line of robots.txt
 DISALLOWED: Final = Answer.ROBOTS.value
@@ -70,7 +68,7 @@ async def check_files(
     files = check.files = choice.chosen()
     own = [file for file in files if origin(file.url) in hosts]
     others = _on_hosts(files, hosts, limits.max_external_hosts)
-    log.info("checking files", extra={"fields": {"urls": len(own) + len(others)}})
+    log.info("checking files", urls=len(own) + len(others))
     with anyio.move_on_after(min(seconds, limits.max_external_time)) as limit:
         async with (
             asking(settings, check.store, frontier.clock) as checking,
@@ -146,8 +144,7 @@ class _Check:
 async def _note_left(frontier: Frontier, kind: str, left: int, because: str) -> None:
     await note_left_out(frontier, kind, left, because)
     if left:
-        fields = {"kind": kind, "left": left, "because": because}
-        log.warning("not all files were checked", extra={"fields": fields})
+        log.warning("not all files were checked", kind=kind, left=left, because=because)
 
 
 def _on_hosts(files: Sequence[_File], own: Collection[str], most: int) -> Sequence[DueLink]:

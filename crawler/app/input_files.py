@@ -1,6 +1,5 @@
 """The files of `--input`, which list URLs, one per line; `-` is stdin, `#` begins a comment."""
 
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import anyio.to_thread
 
 from crawler.app.settings_urls import line_url
 from crawler.errors import ConfigError
+from crawler.model.log import log
 from crawler.model.reasons import SeedOutcome
 from crawler.model.seed import Seed, SeedSettlement, SeedUrls
 from crawler.parse.normalise import Normaliser
@@ -23,8 +23,6 @@ from crawler.sitemap.tree import CHUNK
 
 URLS_AT_ONCE: Final = 2_000  # URLs added to the frontier at once
 MOST_HOSTS: Final = 1_000  # different hosts, if no start URL is given
-
-log = logging.getLogger("crawler.app.input_files")
 
 
 class InputFile:
@@ -87,9 +85,7 @@ class InputFile:
             return None
         url = line_url(text, self._normalise)
         if url is None:
-            log.warning(
-                "skipped a line that is not a URL", extra={"fields": {"input": self.name, "line": number}}
-            )
+            log.warning("skipped a line that is not a URL", input=self.name, line=number)
         return url
 
     def close(self) -> None:

@@ -6,7 +6,6 @@ the template comes before what strangers post. What was read stays until the con
 Nothing here changes what is listed.
 """
 
-import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Final
@@ -21,6 +20,7 @@ from crawler.engine.page_reader import PageReader
 from crawler.engine.robots import Access
 from crawler.engine.together import together
 from crawler.model import rendering
+from crawler.model.log import log
 from crawler.model.note import EXTERNAL
 from crawler.model.outcome import HTML
 from crawler.model.rendering import Rendering
@@ -48,7 +48,6 @@ LONGEST: Final = 120.0  # seconds in all, or
 LONGEST_EACH: Final = 2.0  # for each page, if these are more
 MOST_UNANSWERED: Final = 5  # pages of an origin in a row, after which it is left alone
 
-log = logging.getLogger("crawler")
 
 Read = Callable[[Url, Collection[Extract], Rendering | None], Awaitable[ParsedPage | None]]
 
@@ -116,7 +115,7 @@ class LinkTexts(Struct, frozen=True):
         due = [one async for one in self._due(broken)] if broken else []
         if not due:
             return 0
-        log.info("reading pages again", extra={"fields": {"pages": len(due)}})
+        log.info("reading pages again", pages=len(due))
         read, silent = set[int](), Counter[str]()
         longest = max(LONGEST, LONGEST_EACH * len(due))
         with anyio.move_on_after(min(self.seconds, longest)) as limit:
@@ -126,8 +125,7 @@ class LinkTexts(Struct, frozen=True):
         left, because = len(due) - len(read), slow if limit.cancelled_caught else "no answer"
         await reports.note_left_out(self.frontier, "pages", left, because)
         if left:
-            fields = {"left": left, "because": because}
-            log.warning("not all pages were read again", extra={"fields": fields})
+            log.warning("not all pages were read again", left=left, because=because)
         return len(read)
 
     async def _read(self, due: Sequence[_PageToRead], read: set[int], silent: Counter[str]) -> None:

@@ -6,7 +6,6 @@ unless told otherwise.
 """
 
 import errno
-import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -16,6 +15,7 @@ import anyio
 from anyio.abc import SocketListener, SocketStream
 
 from crawler.errors import OutputError, ungrouped
+from crawler.model.log import log
 from crawler.report.metrics import CONTENT_TYPE
 from crawler.settings.values import host_and_port
 
@@ -27,8 +27,6 @@ CLIENTS: Final = 16  # at the same time, as each takes a file descriptor; a new 
 PAUSE: Final = 1.0  # seconds after a connection could not be accepted
 GONE: Final = (OSError, anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 BUSY: Final = "another program listens there"
-
-log = logging.getLogger("crawler.app.metrics")
 
 
 @asynccontextmanager
@@ -84,8 +82,10 @@ async def serve(accept: Callable[[], Awaitable[SocketStream]], scrape: Callable[
                 client = await accept()
             except (OSError, anyio.BrokenResourceError) as error:  # trio wraps the former in the latter
                 if not is_failing:
-                    fields = {"error": str(error.__cause__ or error)}
-                    log.warning("metrics port accepts no connections, trying again", extra={"fields": fields})
+                    log.warning(
+                        "metrics port accepts no connections, trying again",
+                        error=str(error.__cause__ or error),
+                    )
                 is_failing = True
                 await anyio.sleep(PAUSE)
             else:

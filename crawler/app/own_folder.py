@@ -4,19 +4,17 @@ The default folder is that of the site which was published there first; another 
 below it. A folder that was named stays as it is: the publish guard refuses to replace another site's sitemap.
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from crawler.app.state import name_of
+from crawler.model.log import log
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.settings.sections import DEFAULTS, Settings
 from crawler.sitemap.publish.identity import SitemapIdentity
 from crawler.sitemap.publish.manifest import MANIFEST, read_manifest
-
-log = logging.getLogger("crawler")
 
 
 def with_own_folder(settings: Settings, base: str) -> Settings:
@@ -34,10 +32,10 @@ def with_own_folder(settings: Settings, base: str) -> Settings:
     words = f"the sitemap of {site} goes to {own}, as {why}"
     log.warning(
         words,
-        extra={
-            "event": "the default folder has the sitemap of another site",
-            "fields": {"site": site, "other": other, "folder": str(own)},
-        },
+        event="the default folder has the sitemap of another site",
+        site=site,
+        other=other,
+        folder=str(own),
     )
     return replace(settings, output=replace(settings.output, output=str(own)))
 

@@ -3,7 +3,6 @@
 `compose` has those that a worker process needs, too; `job` says what is done with them.
 """
 
-import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -33,6 +32,7 @@ from crawler.engine.site import CrawledSite
 from crawler.engine.together import together
 from crawler.fetch.politeness import Pacing, Politeness
 from crawler.fetch.request_headers import fitting_cookies
+from crawler.model.log import log
 from crawler.model.note import DEATHS, FOUND_BEFORE, IDENTITY, OUTPUT, PUBLISH_BASE, SETTINGS
 from crawler.model.reasons import Why
 from crawler.model.robots import Permit
@@ -54,8 +54,6 @@ from crawler.settings.sections import Settings
 
 if TYPE_CHECKING:
     from crawler.workers.pool import WorkerPool
-
-log = logging.getLogger("crawler")
 
 
 class Given(Struct, frozen=True):
@@ -137,8 +135,7 @@ def _check_cookies(settings: Settings, starts: Sequence[Url]) -> None:
     path, hosts = settings.http.cookie_file, [urls.host(url) for url in starts]
     if path is not None and not fitting_cookies(path, hosts):
         log.warning(
-            "no cookie of cookie-file is for a start host, or all are expired",
-            extra={"fields": {"file": path, "hosts": hosts}},
+            "no cookie of cookie-file is for a start host, or all are expired", file=path, hosts=hosts
         )
 
 
@@ -240,7 +237,9 @@ def _worker_pool(settings: Settings, around: Surroundings, politeness: Politenes
     if pace.processes > (most := max(1, pace.concurrency // 2)):
         log.warning(
             "processes reduced: each needs two requests in flight (raise concurrency for more)",
-            extra={"fields": {"processes": pace.processes, "used": most, "concurrency": pace.concurrency}},
+            processes=pace.processes,
+            used=most,
+            concurrency=pace.concurrency,
         )
     home = Coordinator(
         around.pacer,

@@ -6,7 +6,6 @@ robots.txt, politeness and scope apply to sitemaps as to pages; a broken sitemap
 the others.
 """
 
-import logging
 import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
@@ -27,6 +26,7 @@ from crawler.engine.robots import Access
 from crawler.engine.seed_reader import Turn
 from crawler.engine.site import CrawledSite
 from crawler.model.facts import Validators
+from crawler.model.log import log
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import SeedKind, SeedOutcome, Source, Why
 from crawler.model.reply import Broken, Reply, Response
@@ -47,8 +47,6 @@ from crawler.sitemap.tree import CHUNK, NESTED, ROOM_BY_LEVEL, is_web, read_file
 USUAL: Final = ("/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml")
 LARGEST_COPY: Final = 4_194_304  # bytes of a compressed sitemap that is kept
 NO_COPY: Final = SeedCopy(Validators(), b"")
-
-log = logging.getLogger("crawler.app.seeding")
 
 
 class DatesRead(Enum):
@@ -174,10 +172,7 @@ class Seeds:
         for seed, published in await self.queue.read(reads.PagesOfFailingSeeds()):
             yield seed, dict.fromkeys(published)
         if passed:
-            log.warning(
-                "limit on the number of sitemaps reached",
-                extra={"fields": {"passed_over": passed, "nested": NESTED}},
-            )
+            log.warning("limit on the number of sitemaps reached", passed_over=passed, nested=NESTED)
 
     async def _settle(self, read: SeedSettlement) -> int:
         seed = read.seed
@@ -186,17 +181,13 @@ class Seeds:
         passed = await self.queue.settle_seed(structs.replace(read, below=tuple(below)), room)
         if seed.kind is SeedKind.INPUT:
             return passed
-        fields: dict[str, object] = {"url": seed.name}
         if read.outcome in {SeedOutcome.READ, SeedOutcome.PARTLY}:
-            counts = {"pages": read.entries - len(read.below), "sitemaps": len(read.below)}
-            log.info("sitemap read", extra={"fields": fields | counts})
+            named = len(read.below)
+            log.info("sitemap read", url=seed.name, pages=read.entries - named, sitemaps=named)
         if read.outcome is SeedOutcome.PARTLY:
-            log.warning(
-                "sitemap could not be read in full", extra={"fields": fields | {"fault": read.detail}}
-            )
+            log.warning("sitemap could not be read in full", url=seed.name, fault=read.detail)
         elif read.outcome not in {SeedOutcome.READ, SeedOutcome.ABSENT}:
-            reason = read.detail or read.outcome.says
-            log.warning("sitemap skipped", extra={"fields": fields | {"reason": reason}})
+            log.warning("sitemap skipped", url=seed.name, reason=read.detail or read.outcome.says)
         return passed
 
     async def _named(self, below: Sequence[Seed]) -> list[Seed]:

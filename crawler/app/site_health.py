@@ -5,7 +5,6 @@ The frontier chooses the pages, spread over the site; `rules.failures` and the g
 mean. Nothing here changes what is listed.
 """
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from msgspec import Struct
 from crawler.engine.robots import Access
 from crawler.engine.together import together
 from crawler.errors import Interrupted
+from crawler.model.log import log
 from crawler.model.note import HEALTH, VANISHED
 from crawler.model.outcome import Moved, code
 from crawler.model.reply import Broken, Reply
@@ -32,8 +32,6 @@ SECONDS: Final = 60.0  # for all answers together, apart from the delay between 
 AT_ONCE: Final = 5  # requests
 MOST_VANISHED: Final = 100  # pages that are asked
 MOST_NAMED: Final = 10_000  # pages that the report has
-
-log = logging.getLogger("crawler")
 
 
 class Stop(Struct, eq=False):
@@ -74,8 +72,11 @@ class SiteCheck(Struct, frozen=True):
                 f"{page[:LONGEST_SHOWN]} ({fault})" for page in pages if (fault := _fault(page, replies))
             ]
             health = SiteHealth(len(pages), len(pages) - len(silent), silent)
-            fields = {"asked": health.asked, "answered": health.answered}
-            log.info("many pages failed; asked some again that had answered", extra={"fields": fields})
+            log.info(
+                "many pages failed; asked some again that had answered",
+                asked=health.asked,
+                answered=health.answered,
+            )
             await self.frontier.remember(HEALTH, health)
             return health
         raise Interrupted

@@ -4,7 +4,6 @@ It makes no requests. What a crawl needs is imported when a frontier is opened, 
 `status` fast.
 """
 
-import logging
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -19,6 +18,7 @@ from crawler.frontier.postgres.address import Address, parsed
 from crawler.frontier.sqlite.ownership import Owner, owner_of
 from crawler.frontier.sqlite.progress import read_progress
 from crawler.frontier.sqlite.state_file import lock_of, remove_state
+from crawler.model.log import log
 from crawler.model.run import Progress
 from crawler.parse import url as urls
 from crawler.parse.url import Url
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from crawler.frontier.frontier import FrontierOptions
     from crawler.ports import Frontier
 
-log = logging.getLogger("crawler.app.state")
 
 MEMORY: Final = ":memory:"
 DATABASES: Final = ("postgresql://", "postgres://")
@@ -133,7 +132,7 @@ def open_frontier(settings: Settings, start: Url | None, *, read_only: bool = Fa
     path = _file_of(settings, start)
     begins_anew = settings.state.fresh and path != MEMORY and not read_only
     if begins_anew and (kept := remove_state(path)):
-        log.warning("state file is damaged; kept under another name", extra={"fields": {"file": str(kept)}})
+        log.warning("state file is damaged; kept under another name", file=str(kept))
     return SqliteFrontier(path, **_options(settings), clock=time.time, read_only=read_only)
 
 
@@ -161,8 +160,7 @@ async def opened(
     try:
         return open_frontier(settings, start)
     except StateAway as error:
-        fields = {"seconds": AWAY, "error": str(error)}
-        log.warning("database does not answer; trying again", extra={"fields": fields})
+        log.warning("database does not answer; trying again", seconds=AWAY, error=str(error))
     import anyio  # noqa: PLC0415 - see above
 
     from crawler.rules import retries  # noqa: PLC0415 - see above

@@ -6,7 +6,6 @@ the lock. The store never stalls the crawl: it is asked from threads, and a put 
 warning. Without the lock, nothing is written and nothing is published.
 """
 
-import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.frontier import FrontierOptions
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.frontier.sqlite.state_file import lock_of
+from crawler.model.log import log
 from crawler.model.run import SessionEnd
 from crawler.report.formatting import second
 from crawler.settings.object_url import ObjectUrl
@@ -42,8 +42,6 @@ RENEW_EVERY: Final = 60.0  # seconds between two puts of the lock
 SAVE_EVERY: Final = 540.0  # seconds between two puts of the state: with the put itself, within ten minutes
 LEAST: Final = 1.5  # seconds that the last put has, however late it begins
 GIVING_BACK: Final = 2.0  # seconds to give the lock back if the state cannot be opened
-
-log = logging.getLogger("crawler.app.state")
 
 
 def forever() -> float:
@@ -85,7 +83,7 @@ async def _give_back(stored: StoredState) -> None:
     try:
         await abandonable(stored.release, lambda: monotonic() > ends)
     except (OSError, TimeoutError):
-        log.warning("lock not given back", extra={"fields": {"state": str(stored.url)}})
+        log.warning("lock not given back", state=str(stored.url))
 
 
 class StoredFrontier(SqliteFrontier):
@@ -139,10 +137,11 @@ class StoredFrontier(SqliteFrontier):
         except FrontierError as error:
             if self._left() == inf:
                 raise
-            log.warning("state not put back", extra={"fields": {"error": str(error)}})
+            log.warning("state not put back", error=str(error))
         except TimeoutError:
-            fields = {"state": str(self._stored.url), "because": "the program was told to end"}
-            log.warning("state not put back", extra={"fields": fields})
+            log.warning(
+                "state not put back", state=str(self._stored.url), because="the program was told to end"
+            )
 
     def _is_over(self) -> Callable[[], bool]:
         began = monotonic()
@@ -171,7 +170,7 @@ class StoredFrontier(SqliteFrontier):
                 self._lost = error
                 return
             except FrontierError as error:
-                log.warning("state not put back; trying again later", extra={"fields": {"error": str(error)}})
+                log.warning("state not put back; trying again later", error=str(error))
 
     def _transact(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._lost:

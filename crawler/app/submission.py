@@ -5,7 +5,6 @@ due URLs of one host after another; the ledger is written after each accepted ba
 submission repeats at most one of them.
 """
 
-import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -23,6 +22,7 @@ from crawler.fetch.indexnow import ENDPOINT, LARGEST_BATCH, Engine, Key, check_k
 from crawler.fetch.request_headers import anonymous
 from crawler.fetch.retry import Retrying
 from crawler.model.ledger import LedgerHead, LedgerRow, Mark
+from crawler.model.log import log
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
@@ -31,8 +31,6 @@ from crawler.report.log import log_repeated
 from crawler.rules.submission import Change, change
 from crawler.settings.sections import Settings
 from crawler.sitemap.write.writer import refusal
-
-log = logging.getLogger("crawler")
 
 CONCLUDED: Final = "concluded"  # status of a run that was published
 
@@ -204,7 +202,7 @@ async def _send(ledger: _Ledger, engine: Engine, submitted: Submitted) -> None:
         await ledger.enter(batch)
         submitted.sent += len(batch)
         if submitted.due > LARGEST_BATCH:
-            log.info("submitted", extra={"fields": {"urls": submitted.sent, "due": submitted.due}})
+            log.info("submitted", urls=submitted.sent, due=submitted.due)
 
 
 def _key(settings: Settings) -> Key:
@@ -230,9 +228,7 @@ def _engine(settings: Settings, key: Key, fetcher: Fetcher) -> Engine:
         max_wait=settings.pace.max_wait,
         now=time.time,
         sleep=anyio.sleep,
-        waiting=lambda wait: log.warning(
-            "the search engine asks to wait", extra={"fields": {"seconds": wait}}
-        ),
+        waiting=lambda wait: log.warning("the search engine asks to wait", seconds=wait),
         repeated=log_repeated,
     )
 

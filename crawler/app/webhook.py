@@ -11,7 +11,6 @@ wrong is a warning.
 """
 
 import json
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from crawler.errors import SUCCESS, ConfigError, Exit
 from crawler.fetch.exchange import fetcher_of
 from crawler.fetch.request_headers import anonymous
 from crawler.fetch.retry import because
+from crawler.model.log import log
 from crawler.model.reply import Broken, Reply
 from crawler.model.rows import PublicationRow
 from crawler.parse import url as urls
@@ -127,8 +127,6 @@ QUICK: Final = 3.0  # the same, when the program was asked to end
 PAUSE: Final = 1.0  # seconds between two tries
 ANSWER: Final = 10_000  # bytes of an answer that are read
 
-log = logging.getLogger("crawler.app.webhook")
-
 
 def hook_of(variable: str, environ: Mapping[str, str] = os.environ) -> Url | None:
     """The URL in that variable; None if it is empty, as container tools set those that are absent.
@@ -139,7 +137,7 @@ def hook_of(variable: str, environ: Mapping[str, str] = os.environ) -> Url | Non
     if text is None:
         raise ConfigError(f"--webhook-env: the variable {variable} is not set.")
     if not (text := text.strip()):
-        log.warning("no messages are sent: the variable is empty", extra={"fields": {"variable": variable}})
+        log.warning("no messages are sent: the variable is empty", variable=variable)
         return None
     url = None if "@" in text.partition("?")[0] else Normaliser(strip=(), sessions=None).literal(text)
     if url is None:
@@ -157,8 +155,7 @@ async def deliver(
         why = type(error).__name__
     if why:
         words = f"the message to the URL in {variable} was not delivered: {why}"
-        fields = {"variable": variable, "because": why}
-        log.warning(words, extra={"event": "message not delivered", "fields": fields})
+        log.warning(words, event="message not delivered", variable=variable, because=why)
 
 
 async def _deliver(hook: Url, body: bytes, http: Http, is_ending: Callable[[], bool]) -> str:

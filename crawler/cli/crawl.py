@@ -1,6 +1,5 @@
 """`crawl`: signals, the progress display, whether to publish, and the summary."""
 
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -38,6 +37,7 @@ from crawler.errors import (
     ungrouped,
     worst,
 )
+from crawler.model.log import log
 from crawler.ports import reads
 from crawler.report import log as lines
 from crawler.report.report import Finding, SiteReport
@@ -45,8 +45,6 @@ from crawler.settings.sections import Settings
 from crawler.sitemap.publish import publish_command
 from crawler.sitemap.publish.publish import check_output
 from crawler.sitemap.publish.published import Published
-
-log = logging.getLogger("crawler")
 
 
 async def crawl_site(settings: Settings) -> Exit:
@@ -72,10 +70,10 @@ async def crawl_sites(sites: Sequence[SiteSettings]) -> Exit:
                 return await _repeated(settings, run)
     if stopping.has_crawled:
         words = f"{received.word} while waiting for the next run"
-        log.info(words, extra={"event": "stopped between two runs", "fields": {"signal": received.word}})
+        log.info(words, event="stopped between two runs", signal=received.word)
     else:
         words = f"{received.word} before the crawl started"
-        log.error(words, extra={"event": "stopped before the crawl", "fields": {"signal": received.word}})
+        log.error(words, event="stopped before the crawl", signal=received.word)
     return Exit(received.exit)
 
 
@@ -92,11 +90,10 @@ async def _each(sites: Sequence[SiteSettings], notifiers: Sequence[Notifier], st
     for (name, settings, _), notifier in zip(sites, notifiers, strict=True):
         if received.first:
             break
-        log.info("the next site", extra={"fields": {"site": name}})
+        log.info("the next site", site=name)
         ended.append((name, await _ended(name, settings, stopping, notifier), notifier.listed))
     for name, code, listed in ended:
-        fields = {"site": name, "exit": code.value, "code": code.name.lower(), "listed": listed}
-        log.info("site ended", extra={"fields": fields})
+        log.info("site ended", site=name, exit=code.value, code=code.name.lower(), listed=listed)
     return Exit(received.exit) if received.first else worst(code for _, code, _ in ended)
 
 
@@ -107,9 +104,16 @@ async def _ended(name: str, settings: Settings, stopping: "_Stopping", notifier:
     except Exception as error:  # noqa: BLE001 - also after a bug, the next site is tried
         failure = error
     code, words = exit_of(failure), f"{name}: {sentence(failure)}"
-    fields = {"site": name, "exit": code.value, "code": code.name.lower(), "error": sentence(failure)}
     trace = failure if code is Exit.INTERNAL else None
-    log.error(words, extra={"event": "site failed", "fields": fields}, exc_info=trace)
+    log.error(
+        words,
+        event="site failed",
+        site=name,
+        exit=code.value,
+        code=code.name.lower(),
+        error=sentence(failure),
+        exc_info=trace,
+    )
     return code
 
 
@@ -181,7 +185,7 @@ async def _job(job: Job, settings: Settings, stopping: "_Stopping") -> tuple[Exi
     raised = after.errors[0] if after.errors and code is Exit.OK else None
     for failed in after.errors:
         if failed is not raised:
-            log.error(str(failed), extra={"event": "not delivered", "fields": {"error": str(failed)}})
+            log.error(str(failed), event="not delivered", error=str(failed))
     if raised:
         raise raised
     return code, found
@@ -201,12 +205,11 @@ async def _log_start(job: Job) -> None:
     if len(living) > 1:
         leader = next((member.name for member in living if member.leads), "nobody")
         words = f"joined run {run} as one of {len(living)} members; {leader} leads"
-        fields = {"run": run, "members": len(living), "leader": leader}
-        log.info(words, extra={"event": "joined", "fields": fields})
+        log.info(words, event="joined", run=run, members=len(living), leader=leader)
     elif job.run.over is not None:
-        log.info("this run is over", extra={"fields": {"run": run}})
+        log.info("this run is over", run=run)
     elif job.run.resumed:
-        log.info("resuming an unfinished crawl", extra={"fields": {"run": run}})
+        log.info("resuming an unfinished crawl", run=run)
 
 
 async def _crawl_and_publish(job: Job) -> tuple[Published | None, PublishRefused | None]:
@@ -244,7 +247,7 @@ def _failing(findings: Sequence[Finding], settings: Settings) -> Exit:
     codes = reports.failing(findings, settings.report.fail_on)
     if codes:
         words = f"found what --fail-on names: {', '.join(codes)}"
-        log.error(words, extra={"event": "findings of --fail-on", "fields": {"codes": codes}})
+        log.error(words, event="findings of --fail-on", codes=codes)
     return Exit.FINDINGS if codes else Exit.OK
 
 

@@ -5,7 +5,6 @@ stdout has gone.
 """
 
 import errno
-import logging
 import os
 import shlex
 import sys
@@ -21,13 +20,12 @@ from crawler.cli.commands import cli
 from crawler.cli.output import COMPLETION_VARIABLE, PROGRAM, suggested
 from crawler.cli.signals import received
 from crawler.errors import CrawlerError, Exit, Interrupted
+from crawler.model.log import log
 from crawler.parse.credentials import masked
 from crawler.parse.late import late
 from crawler.report.log import configure, is_json
 from crawler.report.printable import printable
 from crawler.settings import load
-
-log = logging.getLogger("crawler")
 
 UNWRITABLE: Final = {
     errno.EPIPE: "the reader closed the pipe",
@@ -123,8 +121,9 @@ def _invoke(words: Sequence[str]) -> int:
 def _say(sentence: str, code: Exit, bug: BaseException | None = None) -> Exit:
     """Says how the program ends: in one sentence, or one object of the JSON log."""
     if is_json():
-        fields = {"exit": int(code), "code": code.name.lower(), "error": sentence}
-        log.error(sentence, exc_info=bug, extra={"event": "failed", "fields": fields})
+        log.error(
+            sentence, exc_info=bug, event="failed", exit=int(code), code=code.name.lower(), error=sentence
+        )
         return code
     with suppress(OSError):
         click.echo(f"{PROGRAM}: {printable(masked(sentence), 1_000)}", err=True)

@@ -4,7 +4,6 @@ A run that cannot start because of another one (exit 9) tells nothing: the other
 settings ask for is loaded.
 """
 
-import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from crawler.app.state import open_frontier
 from crawler.cli.run_facts import RunFindings, findings_of
 from crawler.cli.signals import received
 from crawler.errors import ConfigError, CrawlerError, Exit, OutputError, StateBusy
+from crawler.model.log import log
 from crawler.parse.url import Url
 from crawler.ports import Frontier, reads
 from crawler.settings.sections import Settings
@@ -23,8 +23,6 @@ from crawler.settings.sections import Settings
 if TYPE_CHECKING:
     from crawler.app.metrics import Exporter
     from crawler.report.metrics import Metrics
-
-log = logging.getLogger("crawler")
 
 
 class Notifier:
@@ -189,7 +187,7 @@ def sentence(error: Exception | None) -> str:
 
 
 def _say_unwritten(error: OutputError) -> None:
-    log.error(str(error), extra={"event": "metrics not written", "fields": {"error": str(error)}})
+    log.error(str(error), event="metrics not written", error=str(error))
 
 
 def _exporter(settings: Settings, name: str) -> "Exporter | None":

@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from crawler.model.log import log
 from crawler.report import log as lines
 from crawler.report.printable import printable
 from crawler.settings.sections import Log
@@ -19,7 +20,6 @@ PROGRAM: Final = "sitemap-crawler"
 COMPLETION_VARIABLE: Final = "_SITEMAP_CRAWLER_COMPLETE"  # a variable with which a shell requests completions
 # A variable set by ./dev, which does not install the program on the PATH: the words that call it.
 CALLED_AS: Final = "_SITEMAP_CRAWLER_CALLED_AS"
-log = logging.getLogger("crawler")
 
 LABEL_WIDTH: Final = 11  # columns
 INDENT: Final = 4  # columns of what follows of a wrapped line
@@ -68,7 +68,7 @@ def wrapped(text: str, width: int) -> str:
 def remark(words: str) -> None:
     """Says something beside what a command prints, on stderr: as a line, or an object of the JSON log."""
     if lines.is_json():
-        log.info(words, extra={"event": "remark", "fields": {"says": words}})
+        log.info(words, event="remark", says=words)
     else:
         click.echo(words, err=True)
 
@@ -76,7 +76,7 @@ def remark(words: str) -> None:
 def say_found(file: Path) -> None:
     """Says which settings file was found, in one line of the log."""
     words = f"settings are read from {file}, found in this folder"
-    log.info(words, extra={"event": "settings found", "fields": {"file": str(file)}})
+    log.info(words, event="settings found", file=str(file))
 
 
 def configure_log(chosen: Log) -> None:

@@ -3,7 +3,6 @@
 It only reads `Stats`. If drawing fails, the display is switched off and the crawl continues.
 """
 
-import logging
 from typing import Any, Final
 
 from anyio import sleep
@@ -13,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from crawler.model.log import log
 from crawler.report.formatting import duration, waiting_words
 from crawler.report.log import log_progress, remaining_words, speed_words
 from crawler.report.printable import printable
@@ -22,8 +22,6 @@ LINE_SECONDS: Final = 10.0  # between two log lines
 LABEL: Final = len("robots.txt")  # columns: the longest phase
 WIDEST: Final = 100  # columns
 ECHO: Final = "^C "  # of a terminal, behind the last row: on a further line it would be left over
-
-log = logging.getLogger("crawler.progress")
 
 
 class Screen(Console):

@@ -3,7 +3,6 @@
 `settings.load` says which one counts; here, which file it is, and which of its sites a command is for.
 """
 
-import logging
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from msgspec import Struct
 from crawler.cli.options import typed
 from crawler.cli.output import configure_log, say_found
 from crawler.errors import ConfigError
+from crawler.model.log import log
 from crawler.report.printable import printable
 from crawler.settings import load
 from crawler.settings.object_url import is_object_url, state_object
@@ -21,8 +21,6 @@ from crawler.settings.sections import Settings
 
 if TYPE_CHECKING:
     from crawler.app.sites import SiteSettings
-
-log = logging.getLogger("crawler")
 
 
 def read_settings(params: Mapping[str, Any], *urls: str | None) -> Settings:
@@ -69,7 +67,7 @@ def read_sites(params: Mapping[str, Any], *urls: str | None) -> "list[SiteSettin
     _tell(params, [site.settings for site in sites], found)
     if starts and not sites[0].name and load.site_tables(file):
         words = f"{printable(starts[0])} is on none of {_choice(sites_of(file, os.environ, {}))} in {file}"
-        log.info(words, extra={"event": "on no site", "fields": {"url": starts[0], "file": str(file)}})
+        log.info(words, event="on no site", url=starts[0], file=str(file))
     return sites
 
 

@@ -6,7 +6,6 @@ longer than the interval skips starts. One that could not start because of anoth
 settings end the program, as waiting does not correct them.
 """
 
-import logging
 import math
 import random
 import time
@@ -17,13 +16,12 @@ import anyio
 
 from crawler.cli.notify import exit_of, sentence
 from crawler.errors import ConfigError, Exit
+from crawler.model.log import log
 from crawler.report.formatting import iso
 from crawler.settings.sections import Settings
 
 JITTER: Final = 0.05  # of the interval, at most
 SOON: Final = 300.0  # seconds after a run that another one kept out
-
-log = logging.getLogger("crawler")
 
 
 def check(settings: Settings) -> None:
@@ -57,8 +55,7 @@ async def repeat(
         wait = next_start(first, every, clock()) + chance() * JITTER * every - clock()
         if code is Exit.BUSY:
             wait = min(wait, SOON)
-        fields = {"exit": code.value, "next": iso(clock() + wait)}
-        log.info("waiting for the next run", extra={"fields": fields})
+        log.info("waiting for the next run", exit=code.value, next=iso(clock() + wait))
         await sleep(max(0.0, wait))
 
 
@@ -76,7 +73,6 @@ async def _ended(run: Callable[[], Awaitable[Exit]]) -> Exit:
     except Exception as error:  # noqa: BLE001 - also after a bug, the next run is tried
         failure = error
     code, why = exit_of(failure), sentence(failure)
-    fields = {"exit": code.value, "error": why}
     trace = failure if code is Exit.INTERNAL else None
-    log.error(why, extra={"event": "run failed", "fields": fields}, exc_info=trace)
+    log.error(why, event="run failed", exit=code.value, error=why, exc_info=trace)
     return code

@@ -16,6 +16,7 @@ from msgspec import Struct
 from crawler.app.features import FEATURES
 from crawler.app.features.feature import Feature
 from crawler.cli.output import suggested
+from crawler.model.log import log
 from crawler.model.reasons import SeedOutcome, Source
 from crawler.model.survey import Balance
 from crawler.model.trap import Trap
@@ -49,8 +50,6 @@ ADVICE: Final = {
     "failed:server-error": "The server failed on some pages: crawl again when it works again.",
     "unlisted:robots-down": "A robots.txt could not be read: crawl again when it is back.",
 }
-
-log = logging.getLogger("crawler")
 
 
 # -- the lines ----------------------------------------------------------------------------------------------
@@ -245,7 +244,7 @@ def print_summary(facts: Facts, chosen: Log, heading: str = "") -> None:
     if facts["stalled"] and chosen.log_format == "text" and not chosen.quiet:
         log.error(stalled_words(facts))
     if chosen.log_format == "json":
-        log.log(logging.ERROR if wrong else logging.INFO, "done", extra={"fields": as_json(facts)})
+        log.log(logging.ERROR if wrong else logging.INFO, "done", **as_json(facts))
     elif chosen.quiet and wrong:
         log.error(wrong)
     elif not chosen.quiet:

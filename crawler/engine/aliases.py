@@ -6,7 +6,6 @@ site, links to it are rewritten to the site (`Scope.ours`) without fetching them
 site.
 """
 
-import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
@@ -16,6 +15,7 @@ import anyio
 from msgspec import Struct, field
 
 from crawler.engine.robots import Access
+from crawler.model.log import log
 from crawler.model.note import ALIASES
 from crawler.model.reasons import Why
 from crawler.model.reply import Broken
@@ -26,8 +26,6 @@ from crawler.rules.redirects import target_of
 
 NOWHERE: Final = ""  # redirects to no other origin
 MAY_PASS: Final = 500  # statuses from 500, and 429, are temporary: the redirect of the alias stays unknown
-
-log = logging.getLogger("crawler.crawl")
 
 
 class Aliases(Struct, eq=False):
@@ -113,7 +111,7 @@ class Aliases(Struct, eq=False):
         checked: Mapping[str, str] = await self.runs.amend(ALIASES, with_ours)
         self._checked = dict(checked)
         self.renew()
-        log.info("host alias checked", extra={"fields": {"alias": site, "redirects_to": self._checked[site]}})
+        log.info("host alias checked", alias=site, redirects_to=self._checked[site])
 
     async def redirect(self, url: Url) -> Url | None:
         """The redirect target of a page, or `NOWHERE`; None after a temporary failure."""

@@ -9,7 +9,6 @@ visited again; no URL is lost. The engine depends on rules, the model and ports 
 or settings.
 """
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
@@ -28,6 +27,7 @@ from crawler.engine.seed_reader import Seeding, SeedReader
 from crawler.engine.site import CrawledSite
 from crawler.engine.visit import Visits
 from crawler.errors import Exit, LeadershipLost, ungrouped
+from crawler.model.log import log
 from crawler.model.phases import VISITING, Event, Phase, after
 from crawler.model.run import Interruption, StopReason
 from crawler.model.settlement import Settlement, Unvisited
@@ -37,8 +37,6 @@ GRACE: Final = 8.0  # seconds that pages in flight have to end after a stop
 FOLLOW: Final = 1.0  # seconds between two looks at what the leader does
 RENEW: Final = 5.0  # seconds at most between two checks of the clock while nothing happens
 LOOK: Final = 0.5  # the same after a stop
-
-log = logging.getLogger("crawler.crawl")
 
 
 class Ending(Enum):
@@ -193,8 +191,13 @@ class Crawl:
         if self.stats.waits(waits):
             first = waits[0]
             until = datetime.fromtimestamp(first.until, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            fields = {"host": first.origin, "until": until, "pages": first.pages, "hosts": len(waits)}
-            log.info("nothing is due; the crawl waits", extra={"fields": fields})
+            log.info(
+                "nothing is due; the crawl waits",
+                host=first.origin,
+                until=until,
+                pages=first.pages,
+                hosts=len(waits),
+            )
 
     async def _drain(self) -> Event | None:
         """Settles the pages in flight."""
@@ -296,7 +299,7 @@ class Crawl:
         """Releases unused leases: their URLs are leased again, in this crawl or when the run is resumed."""
         if unvisited:
             reasons = Counter(item.why.value for item in unvisited)
-            log.debug("not visited now; leased again later", extra={"fields": {"reasons": dict(reasons)}})
+            log.debug("not visited now; leased again later", reasons=dict(reasons))
             await self.frontier.release([item.lease for item in unvisited])
 
     # -- stopping ----------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ It is asked when a phase begins, and when nothing is due or leased in it any mor
 settling are the same for every member, and stand in `crawl`. A method may raise `LeadershipLost`.
 """
 
-import logging
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -15,6 +14,7 @@ from crawler.engine.finish.answers import PROBES
 from crawler.engine.seed_reader import SeedReader
 from crawler.engine.site import CrawledSite
 from crawler.engine.together import together
+from crawler.model.log import log
 from crawler.model.note import ANSWERED, REDIRECTED
 from crawler.model.phases import Event, Phase
 from crawler.model.reasons import SeedKind
@@ -23,8 +23,6 @@ from crawler.model.trap import Trap
 from crawler.model.visit import Visit
 from crawler.ports import Frontier, SiteRule, reads
 from crawler.rules import traps
-
-log = logging.getLogger("crawler.crawl")
 
 FIRST_LOOK = 100  # requests after which folders are looked at
 LATER = 2  # times as many until the next look
@@ -225,5 +223,9 @@ class Leader(Struct, eq=False):
 def report(traps: Sequence[Trap]) -> None:
     """Logs traps."""
     for trap in traps:
-        fields = {"kind": trap.kind, "pattern": trap.pattern, "example": trap.example}
-        log.warning("crawler trap found; its URLs are skipped", extra={"fields": fields})
+        log.warning(
+            "crawler trap found; its URLs are skipped",
+            kind=trap.kind,
+            pattern=trap.pattern,
+            example=trap.example,
+        )

@@ -4,7 +4,6 @@
 broken section does not end the run. Pages that failed meanwhile are fetched again when the run is resumed.
 """
 
-import logging
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,6 +12,7 @@ from msgspec import Struct, field
 
 from crawler.engine.course import Course
 from crawler.engine.site import CrawledSite
+from crawler.model.log import log
 from crawler.model.outcome import Failed, Outcome
 from crawler.model.reasons import Cause
 from crawler.model.reply import Response
@@ -24,8 +24,6 @@ from crawler.rules.circuit_breaker import CircuitBreaker
 
 # Seconds in which a page must respond before the site counts as down, plus the crawl delay.
 PROBE: Final = 60.0
-
-log = logging.getLogger("crawler.crawl")
 
 
 class Outages(Struct, eq=False):
@@ -81,8 +79,7 @@ class Outages(Struct, eq=False):
         responds = isinstance(reply, Response) and reply.status < 400
         if responds and site not in self._responsive:
             self._responsive.add(site)
-            fields = {"origin": site, "requested": page}
-            log.warning("many pages in a row fail, but the site still responds", extra={"fields": fields})
+            log.warning("many pages in a row fail, but the site still responds", origin=site, requested=page)
         return responds
 
     def stop(self) -> None:

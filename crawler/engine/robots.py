@@ -4,7 +4,6 @@
 rules, and decides what applies when the file cannot be fetched.
 """
 
-import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -14,6 +13,7 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
+from crawler.model.log import log
 from crawler.model.reasons import Cause, Why
 from crawler.model.rendering import Rendering
 from crawler.model.reply import Broken, Reply, Response
@@ -28,8 +28,6 @@ from crawler.ports import Fetcher, Hosts, Politeness, Request, reads
 from crawler.rules.redirects import Redirects, Stopped
 
 CUT_DELAY: Final = 30.0  # seconds used for a Crawl-delay above --max-wait: few sites ask for more than this
-
-log = logging.getLogger("crawler.crawl")
 
 
 class Access(Struct, eq=False):
@@ -87,10 +85,7 @@ class Access(Struct, eq=False):
         file = await self.permits.ask(site)
         before = await self.hosts.read(reads.RobotsOf(site, stale=True)) if file.failed else None
         if before and not before.failed:
-            log.warning(
-                "robots.txt cannot be read; using the last known rules",
-                extra={"fields": {"origin": site, "now": file.detail}},
-            )
+            log.warning("robots.txt cannot be read; using the last known rules", origin=site, now=file.detail)
             file = replace(before, fetched=file.fetched)
         await self.permits.learn(site, file)
         await self.hosts.store_robots(site, file, self._set_pace(site))
@@ -99,8 +94,7 @@ class Access(Struct, eq=False):
         delay = self.permits.delay(site) or 0.0
         if delay > self.max_wait:
             log.warning(
-                "Crawl-delay is longer than max-wait; shortened",
-                extra={"fields": {"origin": site, "delay": delay, "kept": CUT_DELAY}},
+                "Crawl-delay is longer than max-wait; shortened", origin=site, delay=delay, kept=CUT_DELAY
             )
             delay = min(CUT_DELAY, self.max_wait)
         delay = max(self.delay, delay)

@@ -6,7 +6,6 @@ meanwhile, that does not count as an attempt (RFC 9112 9.3.1). Takes bytes and r
 
 import base64
 import errno
-import logging
 import os
 import socket
 import ssl
@@ -20,14 +19,13 @@ from msgspec import Struct
 
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.connection import ClosedEarly, ConnectionLost, IncomingResponse, MalformedResponse, Wire
+from crawler.model.log import log
 
 PORTS: Final = {"http": 80, "https": 443}
 REQUEST_TIMEOUT: Final = 408  # status code: Request Timeout
 CONNECTING: Final = 5.0  # seconds to try one address if there is another
 MAX_PROXY_HEAD: Final = 65_536  # bytes of a proxy's response to CONNECT
 FULL_PAUSE: Final = 0.5  # seconds between two attempts to get a file descriptor
-
-log = logging.getLogger("crawler.fetch.pool")
 
 
 class NoConnection(Exception):  # noqa: N818

@@ -1,8 +1,8 @@
 """The log on stderr: plain lines for people, or one JSON object per line for programs.
 
-A record has a fixed message and its details in `extra={"fields": {...}}`. With `extra={"event": ...}` the
-text log shows the message, the JSON log the event and the fields. Text from the network is only in fields,
-and is escaped here: by `printable` in text, and as ASCII in JSON. Credentials in URLs are masked in both.
+A record has a fixed message and its details in fields (`model.log`). If it has an `event`, the text log
+shows the message, the JSON log the event and the fields. Text from the network is only in fields, and is
+escaped here: by `printable` in text, and as ASCII in JSON. Credentials in URLs are masked in both.
 """
 
 import json
@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
+from crawler.model.log import log
 from crawler.model.outcome import Failed, Later, Listed, Outcome, code
 from crawler.model.phases import VISITING, Phase
 from crawler.model.serialise import detail_of
@@ -27,8 +28,6 @@ LONGEST: Final = 2_000  # characters of a message; what the guard says takes a t
 LONGEST_SITE: Final = 60  # characters
 LONGEST_JSON: Final = 8_000  # characters of one text in a JSON line
 LIBRARIES: Final = ("httpx", "httpcore", "asyncio")  # logged at level warning and above
-
-log = logging.getLogger("crawler.report")
 
 
 def configure(log_format: str = "text", level: int = logging.INFO, stream: TextIO | None = None) -> None:
@@ -149,19 +148,18 @@ class LineSink:
             failed = isinstance(settlement.verdict.outcome, Failed)
             if failed or logs_all:
                 level = logging.INFO if failed else logging.DEBUG
-                log.log(level, "settled", extra={"fields": settled_fields(settlement)})
+                log.log(level, "settled", **settled_fields(settlement))
 
 
 def log_later(settlement: Settlement, later: Later) -> None:
     """Logs that a page is visited again later."""
     because = later.cause.says + (f" ({later.detail})" if later.detail else "")
-    fields = {"url": settlement.lease.visit.url, "because": because, "until": iso(later.until)}
-    log.info("tried again later", extra={"fields": fields})
+    log.info("tried again later", url=settlement.lease.visit.url, because=because, until=iso(later.until))
 
 
 def log_repeated(url: str, because: str, attempt: int) -> None:
     """Logs that a request is repeated."""
-    log.info("trying again", extra={"fields": {"url": url, "because": because, "attempt": attempt}})
+    log.info("trying again", url=url, because=because, attempt=attempt)
 
 
 def settled_fields(settlement: Settlement) -> dict[str, Any]:
@@ -188,7 +186,7 @@ def _detail(outcome: Outcome) -> str:
 def log_progress(stats: Stats) -> None:
     """Logs one line of progress."""
     if log.isEnabledFor(logging.INFO):
-        log.info(progress_line(stats), extra={"event": "progress", "fields": progress_fields(stats)})
+        log.info(progress_line(stats), event="progress", **progress_fields(stats))
 
 
 def progress_line(stats: Stats) -> str:

@@ -5,7 +5,6 @@ that only the page that caused it fails: after the death of three workers. Polit
 main process; workers request slots for their retries from it.
 """
 
-import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +16,7 @@ import anyio
 import anyio.abc
 
 from crawler.errors import ConfigError, ungrouped
+from crawler.model.log import log
 from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
 from crawler.model.settlement import Unvisited, Verdict, VisitResult, WhyUnvisited
@@ -44,8 +44,6 @@ HANG_TIMEOUT: Final = 10.0
 # Seconds that a worker and its children may take to exit before they are killed.
 WORKER_EXIT_TIMEOUT: Final = 1.0
 READ_INTERVAL: Final = 0.005  # seconds between reads of a worker's messages, to get several at once
-
-log = logging.getLogger("crawler.workers")
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -173,9 +171,7 @@ class WorkerPool:
         self._failed_starts = 0 if worker.is_ready else self._failed_starts + 1
         if self._failed_starts >= MOST_WORKER_DEATHS:
             raise ConfigError("--processes: worker processes exit right after starting; use --processes 1.")
-        log.warning(
-            "a worker process died and was replaced", extra={"fields": {"pages": len(worker.waiting)}}
-        )
+        log.warning("a worker process died and was replaced", pages=len(worker.waiting))
         if worker is self._single:
             self._single = None
         else:

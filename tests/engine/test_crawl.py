@@ -101,7 +101,7 @@ async def test_small_site_is_listed_completely_and_in_url_order(tmp_path: Path) 
 async def test_released_lease_logs_its_reason_and_page_comes_later(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("DEBUG", "crawler.crawl")
+    caplog.set_level("DEBUG", "crawler")
     site = Site()
     site.page("/")
     with site.serve() as origin:

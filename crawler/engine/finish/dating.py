@@ -5,19 +5,17 @@ The rules are in `rules.lastmod`, the data in the frontier. Later runs use the c
 only if this run is published: a refused or abandoned run changes no dates.
 """
 
-import logging
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from crawler.engine.together import together
+from crawler.model.log import log
 from crawler.model.note import BUILDS, DATE_NOTES, RESTLESS, STATED_SINCE, UNRELIABLE
 from crawler.model.reasons import Source
 from crawler.model.survey import Build, DatesSeen, Doubts, Evidence, NewBlock, Restless
 from crawler.ports import History, reads
 from crawler.rules import lastmod, rolled_out, shown_in_turn
 from crawler.rules.noise import WAY
-
-log = logging.getLogger("crawler.engine.finish.dating")
 
 
 async def date(history: History, sources: Sequence[Source]) -> None:
@@ -42,9 +40,9 @@ async def date(history: History, sources: Sequence[Source]) -> None:
     )
     notes = list(site.notes(sources))
     for origin, why in site.unreliable.items():
-        log.warning("Last-Modified is not trusted", extra={"fields": {"origin": origin, "because": why}})
+        log.warning("Last-Modified is not trusted", origin=origin, because=why)
     for note in notes:
-        log.warning(note, extra={"event": "note on dates", "fields": {"note": note}})
+        log.warning(note, event="note on dates", note=note)
     await history.date(sources, site.doubts())
     await together(
         history.remember(UNRELIABLE, site.unreliable),

@@ -6,7 +6,6 @@ whose browser dies three times is a failure of that page.
 """
 
 import asyncio
-import logging
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -27,6 +26,7 @@ from crawler.fetch.render.resources import LONGEST_LOOK, Deadline, Permission, R
 from crawler.fetch.render.snapshot import Snapshot
 from crawler.fetch.render.tab import DRIVEN, HEIGHT, WIDTH, Crashed, Tab
 from crawler.model.facts import Validators
+from crawler.model.log import log
 from crawler.model.reasons import Cause
 from crawler.model.rendering import Inputs, Rendering
 from crawler.model.reply import Broken, Headers, Reply, Response
@@ -50,8 +50,6 @@ DAY: Final = 86_400  # seconds: clocks of pages show midnight, so that two rende
 _OF_THE_SHELL: Final = frozenset({
     "etag", "last-modified", "content-length", "content-encoding", "transfer-encoding", "content-type",
 })  # fmt: skip
-
-log = logging.getLogger("crawler.fetch")
 
 
 class Renderer:
@@ -280,14 +278,12 @@ class Renderer:
         self._open.add(browser)
         if self._tasks:
             self._tasks.start_soon(browser.watch)
-        log.info(
-            "a browser was started", extra={"fields": {"browser": self._path, "version": process.version}}
-        )
+        log.info("a browser was started", browser=self._path, version=process.version)
         if not (sandbox or self._has_warned):
             self._has_warned = True
             log.warning(
                 "the browser runs without its own sandbox, because the crawler runs as root",
-                extra={"fields": {"browser": self._path}},
+                browser=self._path,
             )
         return browser
 

@@ -4,7 +4,6 @@ Every method is one transaction (`session`). This module is what a file does not
 again.
 """
 
-import logging
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from crawler.frontier.postgres.errors import failure
 from crawler.frontier.postgres.heartbeat import Heartbeat
 from crawler.frontier.postgres.session import Session
 from crawler.frontier.queries import Stream
+from crawler.model.log import log
 from crawler.model.run import Run, Terms
 from crawler.model.visit import Lease
 from crawler.ports import Batch
@@ -33,8 +33,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 AWAY: Final = 120.0  # seconds for which the database may be away
-
-log = logging.getLogger("crawler.frontier")
 
 
 class _Look(Struct, eq=False):
@@ -143,7 +141,7 @@ class PostgresFrontier(DatabaseFrontier):
         leads = await super().take_leadership()
         self._note_rejoined(member, started)
         if leads and not self._leads:
-            log.info("leads", extra={"fields": {"member": self._members.name, "run": self._db.run}})
+            log.info("leads", member=self._members.name, run=self._db.run)
         self._leads = leads
         return leads
 

@@ -4,7 +4,6 @@ Blocking work runs in a worker thread, so that the event loop never waits for th
 is in other modules; a statement that returns very many rows is streamed on a connection of its own.
 """
 
-import logging
 import math
 import threading
 import time
@@ -35,13 +34,13 @@ from crawler.frontier.postgres.database import PostgresDatabase, statement
 from crawler.frontier.postgres.errors import FailedOver, failure, is_lost, is_passing
 from crawler.frontier.queries import Stream
 from crawler.model.failpoints import failpoint
+from crawler.model.log import log
 from crawler.rules import retries
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Spare: TypeAlias = Callable[[], "psycopg.Connection[Any] | None"]
 
-log = logging.getLogger("crawler.frontier")
 
 DECLARE: Final = b"DECLARE stream CURSOR FOR "
 LENT: Final = 5.0  # seconds to wait until no call uses the connection
@@ -132,8 +131,11 @@ class Session:
             self._away_since = self._away_since or time.monotonic()
             if is_lost(error) and not self._is_lost:
                 self._is_lost = True
-                fields = {"seconds": self._away, "error": failure(self._address, error)}
-                log.warning("database does not answer; trying again", extra={"fields": fields})
+                log.warning(
+                    "database does not answer; trying again",
+                    seconds=self._away,
+                    error=failure(self._address, error),
+                )
             raise
         self._away_since = None
         if self._is_lost:
