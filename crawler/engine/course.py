@@ -22,23 +22,18 @@ class Counters(Protocol):
 
     def found(self, new: int) -> None:
         """Counts newly discovered URLs."""
-        ...
 
     def request_started(self) -> None:
         """Counts the start of an exchange."""
-        ...
 
     def request_ended(self) -> None:
         """Counts the end of an exchange."""
-        ...
 
     def waits(self, waits: Sequence[Wait]) -> bool:
         """Sets what all open work waits for; empty: something is due. Whether the first of it is new."""
-        ...
 
     def pace(self, delay: float) -> None:
         """Sets the interval between requests to the slowest host."""
-        ...
 
 
 class Limits(Struct, frozen=True):

@@ -21,20 +21,16 @@ class Cursor(Protocol):
     @property
     def rowcount(self) -> int:
         """The number of rows that it changed."""
-        ...
 
     @property
     def description(self) -> Any:
         """Its columns; the first item of each is the name."""
-        ...
 
     def fetchone(self) -> Any:
         """The next row, or None."""
-        ...
 
     def fetchall(self) -> list[Any]:
         """All rows."""
-        ...
 
 
 class Database(ABC):

@@ -56,11 +56,9 @@ class Layer(Protocol):
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """One piece for each decoding step, possibly empty. Raises `BrokenCoding`, `DecompressionBomb`."""
-        ...
 
     def finish(self) -> None:
         """The body is over. Raises `BrokenCoding`."""
-        ...
 
 
 class Inflater:

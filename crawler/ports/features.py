@@ -41,4 +41,3 @@ class PageFeature(Protocol):
 
     def read(self, seen: SeenPage) -> tuple[LabelledUrl, ...]:
         """The URLs that are stored with the page. Pure."""
-        ...

@@ -22,7 +22,6 @@ class Room(Protocol):
 
     async def reserve(self, size: int) -> None:
         """Waits until a large body, of so many bytes at most, has room; the next calls do nothing."""
-        ...
 
 
 class Request(Struct, frozen=True):
@@ -54,7 +53,6 @@ class Fetcher(Protocol):
 
     async def fetch(self, request: Request) -> Reply:
         """Sends one request. Never raises for errors of the network or server."""
-        ...
 
 
 Turn: TypeAlias = Callable[[str, float], Awaitable[None]]
@@ -66,20 +64,15 @@ class Politeness(Protocol):
 
     async def __call__(self, origin: str, at: float) -> None:
         """Waits until the slot of an origin (seconds since the epoch)."""
-        ...
 
     def pace(self, origin: str, delay: float) -> None:
         """Keeps requests to `origin` `delay` seconds apart, even if one of them is late."""
-        ...
 
     def slow(self, origin: str, until: float) -> None:
         """Sends no request to `origin` before `until` (seconds since the epoch)."""
-        ...
 
     def is_stale(self, origin: str, at: float) -> bool:
         """Whether the slot `at` is void, because `origin` was paused after it was booked."""
-        ...
 
     def end(self) -> None:
         """Ends the crawl: leased pages that have not been requested yet are no longer requested."""
-        ...

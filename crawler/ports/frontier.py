@@ -25,11 +25,9 @@ class Hosts(Pacer, Reads, Protocol):
 
     async def store_robots(self, origin: str, file: RobotsFile, delay: float) -> None:
         """Stores an origin's robots.txt and its pace, `delay` seconds between slots."""
-        ...
 
     async def pace(self, origin: str, delay: float) -> None:
         """Sets the pace of an origin whose robots.txt was stored earlier, perhaps at another pace."""
-        ...
 
 
 class SiteRule(Enum):
@@ -53,33 +51,27 @@ class Record(Reads, Protocol):
         Sources in `doubts`, and headers that changed while the content did not, are ignored. Content that was
         dated before keeps its date, also when it reappears.
         """
-        ...
 
     async def withdraw(self, pages: Sequence[Url] | WithContent, why: Why, detail: str) -> None:
         """Unlists listed pages of this run."""
-        ...
 
     async def ignore_canonicals(self, listable: Callable[[Url], bool]) -> int:
         """Lists the `listable` pages whose canonical is ignored by `rules.canonicals`. Returns how many.
 
         Called before other rules over all pages, and after `SiteRule.KEEP_FAILING`.
         """
-        ...
 
     async def apply(self, rule: SiteRule) -> None:
         """Applies a rule to all pages of this run."""
-        ...
 
     async def store_answers(self, answers: Sequence[CheckedLink], round_number: int) -> None:
         """Stores what other sites answered for links, in a round of checks.
 
         Answers for URLs that are no longer known are ignored.
         """
-        ...
 
     async def store_anchors(self, found: Sequence[AnchorRow]) -> None:
         """Stores what the links of some pages say, in place of what was known of these pages."""
-        ...
 
 
 class Ledger(Reads, Protocol):
@@ -90,7 +82,6 @@ class Ledger(Reads, Protocol):
 
         `noted`: with the listed pages of the newest run, as if they had been submitted; otherwise empty.
         """
-        ...
 
     async def enter(self, rows: Sequence[LedgerRow], sent: int | None = None) -> None:
         """Stores the marks of the newest run as submitted; a URL without one leaves the ledger.
@@ -98,7 +89,6 @@ class Ledger(Reads, Protocol):
         `sent`: number of URLs that an engine accepted, for the list of submissions; 0: none, but from now on
         `ledger` compares with the settings of the newest run; None: neither.
         """
-        ...
 
 
 class History(Runs, Record, Protocol):
@@ -114,4 +104,3 @@ class Frontier(Queue, Hosts, History, Ledger, Protocol):
 
     async def close(self) -> None:
         """Closes files and connections."""
-        ...

@@ -42,11 +42,9 @@ class Reads(Protocol):
 
     async def read(self, query: Query[T]) -> T:
         """The answer to a query."""
-        ...
 
     def stream(self, kind: RowKind[T]) -> AsyncIterator[Sequence[T]]:
         """The rows of a kind, in constant memory. The backend chooses the size of the chunks."""
-        ...
 
 
 # -- the run -------------------------------------------------------------------------------------------------

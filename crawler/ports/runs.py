@@ -29,12 +29,10 @@ class Runs(Reads, Protocol):
     @property
     def name(self) -> str:
         """The name of this member: HOST:PID."""
-        ...
 
     @property
     def is_shared(self) -> bool:
         """Whether other members are at work, and send requests to the same hosts."""
-        ...
 
     async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
         """Joins or resumes an unfinished run, or begins a new one.
@@ -44,47 +42,38 @@ class Runs(Reads, Protocol):
         pages parsed with another one are not fetched conditionally. Raises `StateBusy` if members with others
         are at work, `ConfigError` if the `terms` differ from theirs.
         """
-        ...
 
     async def take_leadership(self) -> bool:
         """Takes the leadership of this run, or keeps it.
 
         False if another member leads, or the run is over.
         """
-        ...
 
     async def check_leadership(self) -> None:
         """Raises `LeadershipLost` if this member does not lead, or lost the leadership meanwhile."""
-        ...
 
     async def interrupt(self, interruption: Interruption) -> None:
         """Stops all members: their next `lease` returns the interruption."""
-        ...
 
     def is_lease_valid(self, lease: Lease) -> bool:
         """Whether a lease is still ours: not if others take this member for dead by now."""
-        ...
 
     async def finish(self) -> None:
         """Marks the run as complete: every URL is settled. For the leader."""
-        ...
 
     async def close_early(self) -> bool:
         """Settles what is still open, as a limit was reached: known pages stay as they are, new ones wait for
         the next run. False, and nothing is changed, if the site is not published yet. For the leader.
         """
-        ...
 
     async def mark_published(self, published: PublicationRow) -> None:
         """Records that this run is published, and counts the changes since the last publication.
 
         For the leader.
         """
-        ...
 
     async def mark_delivered(self, delivered: str) -> None:
         """Records what of the newest publication was delivered, in the words of `app.delivery`."""
-        ...
 
     async def end_session(self, end: SessionEnd) -> None:
         """Records how this session ended, with the outcomes so far.
@@ -92,26 +81,21 @@ class Runs(Reads, Protocol):
         If it led, the run ends so for all members. A run whose last session has no such record was
         interrupted.
         """
-        ...
 
     async def conclude(self, *, refused: bool = False, abandoned: bool = False) -> None:
         """Closes a complete run that was published, or finally `refused`; or one that is `abandoned`, as it
         has no start page. The next `begin` starts a new one. For the leader.
         Later runs detect changes only against published runs.
         """
-        ...
 
     async def remember(self, note: Note[T], value: T) -> None:
         """Stores a note for this run."""
-        ...
 
     async def amend(self, note: Note[T], change: Callable[[T], T]) -> T:
         """Changes a note of this run, and returns it.
 
         No member overwrites what another one stores meanwhile.
         """
-        ...
 
     async def recall(self, note: Note[T], of: RunWithNote = "this") -> T:
         """A note; `note.absent` if there is none."""
-        ...

@@ -26,7 +26,6 @@ class Visitor(Protocol):
 
         `Unvisited` if the crawl ended before the page was requested.
         """
-        ...
 
 
 class Reader(Protocol):
@@ -34,7 +33,6 @@ class Reader(Protocol):
 
     async def read(self, markup: "PageSource") -> "ParsedPage | Broken":
         """The parsed page, or why it could not be parsed. Never raises because of the page."""
-        ...
 
 
 class Sink(Protocol):
@@ -42,4 +40,3 @@ class Sink(Protocol):
 
     async def settled(self, group: Sequence[Settlement]) -> None:
         """Called after a group was settled. A slow sink slows down the crawl."""
-        ...
