@@ -5,6 +5,7 @@ import logging
 import math
 import os
 import re
+import signal
 import time
 from collections.abc import Iterator
 from functools import cache
@@ -21,6 +22,7 @@ from crawler.fetch.politeness import Politeness
 from crawler.model.robots import RobotsFile
 from crawler.rules import retries
 from tests import measuring, postgres
+from tests.commands import Run
 
 # No deadlines: the machine may be busy with other things. A property that needs more examples takes a multiple.
 settings.register_profile("all", deadline=None)
@@ -45,6 +47,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "anyio_backend" in metafunc.fixturenames and metafunc.definition.get_closest_marker("both_loops"):
         metafunc.parametrize("anyio_backend", ["asyncio", "trio"])
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs the program in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(signal, "SIGINT", signal.SIGINT)
+    return Run(capsys)
 
 
 @pytest.fixture

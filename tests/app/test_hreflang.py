@@ -2,7 +2,6 @@
 
 import gzip
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,11 @@ from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.settings.page_rules import PageRule
 from crawler.settings.sections import Settings
-from tests.cli.conftest import run  # noqa: F401 - a fixture
+from tests.commands import Run
 from tests.engine.test_crawl import settings
 from tests.postgres import new_state
 
 pytestmark = pytest.mark.anyio
-Run = Callable[..., tuple[int, str, str]]
 ALL = {"de": "/de", "en": "/en", "fr": "/fr"}
 
 
@@ -127,13 +125,12 @@ async def test_a_page_that_a_rule_unlists_is_no_version(tmp_path: Path) -> None:
         assert (await published(chosen, tmp_path, origin))["/de"] == WHOLE[:2]
 
 
-def test_explain_export_and_validate(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_explain_export_and_validate(run: Run, tmp_path: Path) -> None:
     site = three()
     site.page("/en", head=head(ALL | {"en-UK": "/en"}))
     site.page("/fr", head=head({"fr": "/fr"}))
     with site.serve() as origin:
-        code, _, err = run("crawl", f"{origin}/", "--rate", "0", "--state", "s.db", "--hreflang", "--no-gzip")
-        assert code == 0, err
+        run.ok("crawl", f"{origin}/", "--rate", "0", "--state", "s.db", "--hreflang", "--no-gzip")
         _, out, _ = run("explain", f"{origin}/en", "--state", "s.db")
         assert f"  hreflang   de {origin}/de: names this page, too\n" in out
         assert f"  hreflang   en {origin}/en: the page itself\n" in out
@@ -148,8 +145,7 @@ def test_explain_export_and_validate(run: Run, tmp_path: Path) -> None:  # noqa:
     assert text == (tmp_path / "out/sitemap.xml").read_text()
     assert 'xmlns:xhtml="http://www.w3.org/1999/xhtml"' in text
     assert text.count("<xhtml:link ") == 4
-    code, out, _ = run("validate", "sitemaps/sitemap.xml")
-    assert code == 0, out
+    out, _ = run.ok("validate", "sitemaps/sitemap.xml")
     broken = re.sub('<xhtml:link [^>]*hreflang="de"[^>]*/>', "", text, count=1)
     (tmp_path / "broken.xml").write_text(broken.replace('hreflang="en"', 'hreflang="en-UK"'))
     _, out, _ = run("validate", "broken.xml")

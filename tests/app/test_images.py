@@ -2,7 +2,6 @@
 
 import gzip
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,11 @@ from crawler.cli.demo.site import Site
 from crawler.model.protocol import MAX_IMAGES
 from crawler.settings.sections import Settings
 from crawler.sitemap.publish.published import Published
-from tests.cli.conftest import run  # noqa: F401 - a fixture
+from tests.commands import Run
 from tests.engine.test_crawl import settings
 from tests.postgres import new_state
 
 pytestmark = pytest.mark.anyio
-Run = Callable[..., tuple[int, str, str]]
 SPACES = {
     "s": "http://www.sitemaps.org/schemas/sitemap/0.9",
     "i": "http://www.google.com/schemas/sitemap-image/1.1",
@@ -105,7 +103,7 @@ async def test_images_are_written_and_replayed_on_304(tmp_path: Path, backend: s
         assert written(tmp_path, origin) == SHOP | {"/none": ["/new.jpg"]}
 
 
-async def test_images_of_pages_whose_canonical_is_ignored(run: Run, tmp_path: Path) -> None:  # noqa: F811
+async def test_images_of_pages_whose_canonical_is_ignored(run: Run, tmp_path: Path) -> None:
     """Also on the night in which the canonical URL fails, and the page answers 304."""
     site, state = Site(), {"images": True, "state": str(tmp_path / "s")}
     canonicals = {"/dead": "/gone", "/one": "/two", "/two": "/one", "/copy": "/", "/later": "/some"}
@@ -259,10 +257,9 @@ async def test_other_formats_have_no_images(tmp_path: Path, form: str) -> None:
     ).read_bytes()
 
 
-def test_summary_explain_list_export_and_validate(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_summary_explain_list_export_and_validate(run: Run, tmp_path: Path) -> None:
     with gallery(24, 21, extra=MAX_IMAGES + 5).serve() as origin:
-        code, _, err = run("crawl", f"{origin}/", "--rate", "0", "--state", "s.db", "--images", "--no-gzip")
-        assert code == 0, err
+        _, err = run.ok("crawl", f"{origin}/", "--rate", "0", "--state", "s.db", "--images", "--no-gzip")
         assert "1,023 images in the sitemap; 1 left out that is on 30% of the pages or more" in " ".join(
             err.split()
         )
@@ -284,5 +281,4 @@ def test_summary_explain_list_export_and_validate(run: Run, tmp_path: Path) -> N
         run("export", "--state", "s.db", "--images", "--no-gzip", "-o", "out")
     text = (tmp_path / "sitemaps/sitemap.xml").read_text()
     assert text == (tmp_path / "out/sitemap.xml").read_text()
-    code, out, _ = run("validate", "sitemaps/sitemap.xml")
-    assert code == 0, out
+    run.ok("validate", "sitemaps/sitemap.xml")

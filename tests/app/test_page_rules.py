@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,10 @@ from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.settings.page_rules import PageRule
 from crawler.settings.sections import Settings
-from tests.cli.conftest import run  # noqa: F401 - a fixture
+from tests.commands import Run
 from tests.engine.test_crawl import crawl, settings
 
 pytestmark = pytest.mark.anyio
-Run = Callable[..., tuple[int, str, str]]
 
 HIDDEN = PageRule("/blog/2*", list=False, follow=False)
 RULES = (PageRule("/blog/1"), HIDDEN, PageRule("/blog/*", "weekly", 0.8), PageRule("re:^/$", priority=1))
@@ -144,19 +142,18 @@ async def test_rules_match_the_crawled_path(tmp_path: Path) -> None:
     assert "<url><loc>/about</loc><changefreq>daily</changefreq></url>" in found
 
 
-def test_export_explain_and_unmatched_patterns(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_export_explain_and_unmatched_patterns(run: Run, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text(
         '[[rule]]\nmatch = "/blog/2*"\nlist = false\n[[rule]]\nmatch = "/blgo/*"\npriority = 0.1\n'
     )
     with site().serve() as origin:
-        code, _, err = run(
+        _, err = run.ok(
             "crawl", f"{origin}/", "--rate", "0", "--state", "s.db", "--config", str(rules), "--no-gzip"
         )
-        assert code == 0, err
         assert "[[rule]] /blgo/*" in err
         for more in ((), ("--config", str(rules))):
-            code, out, _ = run("explain", f"{origin}/blog/2", "--state", "s.db", *more)
+            _, out, _ = run("explain", f"{origin}/blog/2", "--state", "s.db", *more)
             assert '  because    [[rule]] match = "/blog/2*", list = false\n' in out
             assert '  rule       match = "/blog/2*", list = false\n' in out
         _, out, _ = run("explain", f"{origin}/blog/2", "--state", "s.db", "--format", "json")

@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,11 @@ from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.settings.load import resolve
-from tests.cli.conftest import run  # noqa: F401 - a fixture
+from tests.commands import Run
 from tests.engine.test_crawl import crawl, settings
 
 WWW = "https://www.example.com"
 COPY = "http://127.0.0.1:8000"
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.mark.parametrize(
@@ -235,35 +233,31 @@ def locs(folder: Path) -> list[str]:
 QUICK = ("--rate", "0", "--retries", "0", "--state", "state.db")
 
 
-def test_explain_diff_and_export_use_the_base(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_explain_diff_and_export_use_the_base(run: Run, tmp_path: Path) -> None:
     with copy_of().serve() as origin:
-        code, _, err = run("crawl", origin + "/", *QUICK, "--publish-base", "HTTPS://www.Example.com:443/")
-        assert code == 0, err
+        run.ok("crawl", origin + "/", *QUICK, "--publish-base", "HTTPS://www.Example.com:443/")
         assert locs(tmp_path / "sitemaps") == [WWW + path for path in LISTED]
         for url in (f"{WWW}/a", f"{origin}/a"):
-            code, out, _ = run("explain", url, "--state", "state.db")
-            assert code == 0
+            out, _ = run.ok("explain", url, "--state", "state.db")
             assert out.startswith(f"{origin}/a\n")
             assert "  outcome    listed: in the sitemap\n" in out
             assert f"  published  as {WWW}/a\n" in out
             assert "  file       sitemap.xml.gz, entry 2\n" in out
         _, out, _ = run("explain", f"{WWW}/a", "--state", "state.db", "--format", "json")
         assert json.loads(out)["published"] == f"{WWW}/a"
-        code, out, err = run("diff", "sitemaps", "state.db")
-        assert code == 0, out
+        run.ok("diff", "sitemaps", "state.db")
         (tmp_path / "live.txt").write_text(f"{WWW}/\n{WWW}/copy\n")
         code, out, _ = run("diff", "live.txt", "state.db")
         assert code == 8
         assert f"- {WWW}/copy  (unlisted:canonical: canonical URL is another page)\n" in out
         assert f"+ {WWW}/a  (new)\n" in out
-        code, _, err = run("export", "--state", "state.db", "-o", "exported")
-        assert code == 0, err
+        run.ok("export", "--state", "state.db", "-o", "exported")
         assert locs(tmp_path / "exported") == [WWW + path for path in LISTED]
         run("export", "--state", "state.db", "-o", "again", "--publish-base", "https://x.example/docs/")
         assert locs(tmp_path / "again") == [f"https://x.example/docs{path}" for path in LISTED]
 
 
-def test_entries_of_other_hosts_are_sorted_among_mapped_ones(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_entries_of_other_hosts_are_sorted_among_mapped_ones(run: Run, tmp_path: Path) -> None:
     one, other = Site(), Site()
     with one.serve() as origin, other.serve() as beside:
         one.page("/", links=["/a", f"{beside}/x"])
@@ -275,7 +269,7 @@ def test_entries_of_other_hosts_are_sorted_among_mapped_ones(run: Run, tmp_path:
             assert locs(tmp_path / folder) == sorted([f"{base}/", f"{base}/a", f"{beside}/x"])
 
 
-def test_a_base_can_be_a_folder(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_a_base_can_be_a_folder(run: Run, tmp_path: Path) -> None:
     docs, site = f"{WWW}/3", Site()
     site.page("/", links=["a.html", f"{docs}/b.html", f"{WWW}/2/a.html"], canonical=f"{docs}/")
     site.page("/a.html", canonical=f"{docs}/a.html")

@@ -14,11 +14,10 @@ from crawler.rules.scope import SiteScope
 from crawler.settings import recipe
 from crawler.settings.load import resolve
 from crawler.settings.values import PATTERN
-from tests.cli.conftest import run  # noqa: F401 - a fixture
 from tests.cli.test_cli import locs
+from tests.commands import Run
 from tests.render.conftest import browser  # noqa: F401 - a fixture
 
-Run = Callable[..., tuple[int, str, str]]
 RECIPES = (Path(__file__).parents[2] / "docs/use/recipes.md").read_text()
 PROSE = "<p>" + "A page that says what it has to say. " * 10 + "</p>"
 
@@ -217,7 +216,7 @@ def test_every_recipe_is_tested() -> None:
 
 @pytest.mark.parametrize("heading", SHAPES)
 def test_a_recipe_works(
-    run: Run,  # noqa: F811
+    run: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
@@ -234,8 +233,7 @@ def test_a_recipe_works(
         cli.commands[name].make_context(name, list(words))
         with site.serve() as origin:
             there = [word.replace("https://example.com", origin) for word in words]
-            code, _, err = run(name, *there, "--rate", "0", "--retries", "0", "--fresh")
-            assert code == 0, err
+            run.ok(name, *there, "--rate", "0", "--retries", "0", "--fresh")
             published = [loc.removeprefix(origin) for loc in locs(tmp_path / "sitemaps/sitemap.xml.gz")]
             assert published == listed
             assert not [asked for asked in site.log if "logout" in asked.target]
@@ -304,13 +302,13 @@ def test_a_system_is_recognised_by_its_first_page(head: str, name: str | None) -
     assert (found and found.name) == name
 
 
-def test_init_writes_the_recipe_and_config_shows_it(run: Run) -> None:  # noqa: F811
+def test_init_writes_the_recipe_and_config_shows_it(run: Run) -> None:
     site, _ = wordpress()
     site.page("/", head='<meta name="generator" content="WordPress 6.8">', text=PROSE, links=["/tag/b/"])
     with site.serve() as origin:
         _, out, _ = run("init", origin)
         assert "The site is made by WordPress: the recipe wordpress is used." in out
-        assert run("crawl", "--rate", "0")[0] == 0
+        run.ok("crawl", "--rate", "0")
         _, out, _ = run("explain", f"{origin}/tag/b/")
     assert "recipe     wordpress, --no-list /tag/*" in out
     _, out, _ = run("config")
@@ -318,7 +316,7 @@ def test_init_writes_the_recipe_and_config_shows_it(run: Run) -> None:  # noqa: 
     assert re.search(r"^  no-list +\+ /tag/\* +# WordPress$", out, re.MULTILINE)
 
 
-def test_recipes_are_joined_and_config_shows_them(run: Run) -> None:  # noqa: F811
+def test_recipes_are_joined_and_config_shows_them(run: Run) -> None:
     _, out, _ = run("config", "--recipe", "wordpress", "--recipe", "shopify")
     assert re.search(r"^recipe +=.* wordpress,shopify .* # --recipe$", out, re.MULTILINE)
     for name in ("wordpress", "shopify"):
@@ -342,7 +340,7 @@ def test_what_a_recipe_leaves_out_is_looked_at() -> None:
     assert not any(map(recipe.UNLISTED.search, plain))
 
 
-def test_a_crawl_that_lists_many_archives_names_the_recipe(run: Run) -> None:  # noqa: F811
+def test_a_crawl_that_lists_many_archives_names_the_recipe(run: Run) -> None:
     posts, tags = [f"/post-{n}/" for n in range(30)], [f"/tag/{n}/" for n in range(25)]
     with site_of(["/", *posts, *tags]).serve() as origin:
         words = ("crawl", origin, "--rate", "0")

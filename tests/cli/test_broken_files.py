@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from crawler.model import failpoints
-from tests.cli.conftest import Run
 from tests.cli.test_broken_images import left_out
 from tests.cli.test_external import GONE, Web, methods, names, web  # noqa: F401 - fixtures
+from tests.commands import Run
 from tests.postgres import new_state
 from tests.server import http, moved
 

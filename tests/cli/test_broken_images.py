@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from crawler.model.protocol import MAX_IMAGES
-from tests.cli.conftest import Run
 from tests.cli.test_external import GONE, Web, methods, names, web  # noqa: F401 - fixtures
+from tests.commands import Run
 from tests.postgres import new_state
 from tests.server import Talk, http, moved
 
@@ -83,7 +83,7 @@ def test_broken_images_are_found_and_left_out(web: Web, run: Run) -> None:  # no
 
     assert web.crawl("--images")[0] == 0
     assert set(written(web)) == kept - {"bad:/gone.png"}, "back again"
-    assert run("export", web.url("home:/"), "--state", "s.db", "-o", "again")[0] == 0
+    run.ok("export", web.url("home:/"), "--state", "s.db", "-o", "again")
 
 
 def test_an_image_that_the_crawl_did_not_find_is_left_out(web: Web, run: Run) -> None:  # noqa: F811
@@ -95,7 +95,7 @@ def test_an_image_that_the_crawl_did_not_find_is_left_out(web: Web, run: Run) ->
     web.home.put("/gone.png", GONE)
     web.home.put("/down.png", http("", "500 Internal Server Error"))
     site, settings = web.url("home:/"), ("--images", "--rate", "0", "--retries", "0")
-    assert run("crawl", site, "--state", "s.db", *settings)[0] == 0
+    run.ok("crawl", site, "--state", "s.db", *settings)
     assert written(web) == ["home:/ok.png", "home:/down.png"]
     assert "home:/gone.png" not in {row["image"] for row in web.rows("images") if row["place"] == "sitemap"}
 

@@ -29,7 +29,7 @@ from crawler.errors import OutputError
 from crawler.frontier.sqlite.state_file import Lock
 from crawler.parse.url import Url
 from crawler.settings.sections import Settings
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.server import free_port, taken_port
 from tests.tls import serve_tls
 from tests.waiting import send_signal, until
@@ -124,19 +124,17 @@ def test_status_says_what_is_waited_for(run: Run) -> None:
         [wait] = json.loads(run("status", origin, "--format", "json")[1])["waits"]
         assert re.fullmatch(r"20\d\d-\d\d-\d\dT[\d:]{8}Z", wait["until"])
         assert wait["host"] == origin
-        assert run("crawl", origin + "/", *QUICK, "--fresh")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--fresh")
         assert "waits for" not in run("status", origin)[1], "a complete run waits for nothing"
 
 
 def test_status_explain_export_and_robots_read_the_state(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         run("crawl", origin + "/", *QUICK)
-        code, out, _ = run("status", origin)
-        assert code == 0
+        out, _ = run.ok("status", origin)
         assert "complete" in out
         assert "5  discovered, all accounted for" in out
-        code, out, _ = run("explain", origin + "/b")
-        assert code == 0
+        out, _ = run.ok("explain", origin + "/b")
         assert "unlisted:noindex" in out
         assert f"found by   {origin}/" in out
         code, out, _ = run("explain", origin + "/deep#x?utm_source=y")
@@ -146,8 +144,7 @@ def test_status_explain_export_and_robots_read_the_state(run: Run, tmp_path: Pat
         assert json.loads(out)["known"] is False
         code, out, _ = run("robots", origin + "/a")
         assert (code, out.splitlines()[0]) == (0, f"allowed  {origin}/a")
-    code, _, err = run("export", origin, "-o", "again")
-    assert code == 0, err
+    run.ok("export", origin, "-o", "again")
     assert (tmp_path / "again/sitemap.xml.gz").read_bytes() == (
         tmp_path / "sitemaps/sitemap.xml.gz"
     ).read_bytes()
@@ -159,7 +156,7 @@ def test_explain_shows_all_that_is_known(run: Run) -> None:
     site.redirect("/old", "/older", 302)
     site.redirect("/older", "/a")
     with site.serve() as origin:
-        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK)
         _, out, _ = run("explain", origin + "/old")
         hops = [line.split() for line in out.splitlines() if line.startswith("  hop")]
         assert [(hop[4], hop[5].removeprefix(origin), hop[6]) for hop in hops] == [
@@ -171,7 +168,7 @@ def test_explain_shows_all_that_is_known(run: Run) -> None:
         assert "changed    found for the first time" in out
         site.page("/", links=["/b", "/old"], lastmod=datetime(2024, 5, 5, tzinfo=UTC))
         site.page("/deep", noindex=True)
-        assert run("crawl", origin + "/", *QUICK, "--force")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--force")
         _, out, _ = run("explain", origin + "/")
         assert "changed    lastmod was 2024-01-01T00:00:00+00:00" in out
         _, out, _ = run("explain", origin + "/deep")
@@ -306,7 +303,7 @@ def test_export_reports_a_dry_run(run: Run, tmp_path: Path) -> None:
 def test_explain_marks_results_of_an_unfinished_run(run: Run) -> None:
     site = little_site()
     with site.serve() as origin:
-        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK)
         assert run("crawl", origin + "/", *QUICK, "--max-pages", "1", "--exclude", "/none")[0] == 7
         _, out, _ = run("explain", origin + "/deep")
         assert "not yet    run 2 is unfinished and has not reached it yet; run 1 recorded listed" in out
@@ -318,7 +315,7 @@ def test_explain_marks_results_of_an_unfinished_run(run: Run) -> None:
         assert "linked     from 1 page so far" in out
         _, out, _ = run("explain", origin + "/deep", "--format", "json")
         assert (json.loads(out)["newest_run"], json.loads(out)["newest_complete"]) == (2, False)
-        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK)
         _, out, _ = run("explain", origin + "/deep")
         assert "not yet" not in out
 
@@ -355,7 +352,7 @@ def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: P
     for number in range(20):
         site.page(f"/{number}")
     with site.serve() as origin:
-        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK)
         old = (tmp_path / "sitemaps/sitemap.xml.gz").read_bytes()
         site.page("/", links=["/1"])
         code, _, err = run("crawl", origin + "/", *QUICK)
@@ -363,8 +360,7 @@ def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: P
         assert "Not published" in err
         assert "--max-shrink" in err
         assert (tmp_path / "sitemaps/sitemap.xml.gz").read_bytes() == old
-        code, _, _ = run("crawl", origin + "/", *QUICK, "--force")
-        assert code == 0
+        run.ok("crawl", origin + "/", *QUICK, "--force")
     assert len(locs(tmp_path / "sitemaps/sitemap.xml.gz")) == 2
 
 
@@ -547,7 +543,7 @@ def test_output_to_a_full_disk_is_exit_3_and_one_sentence(
 def test_a_closed_stdin_is_not_an_error(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         assert run_in_its_own_process("crawl", origin + "/", *QUICK, "-q", shell="<&-") == (0, "", "")
-        assert run("status", origin)[0] == 0
+        run.ok("status", origin)
     assert (tmp_path / "sitemaps/sitemap.xml.gz").exists()
 
 
@@ -598,7 +594,7 @@ def test_output_that_cannot_be_written_is_exit_3_crawl_is_kept(
         monkeypatch.undo()
         monkeypatch.chdir(tmp_path)
         asked = len(site.log)
-        assert run("crawl", origin + "/", *QUICK, "--link-pages", "0")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--link-pages", "0")
         assert len(site.log) == asked, "what was crawled is published without asking again"
 
 
@@ -606,13 +602,12 @@ def test_a_damaged_state_is_exit_3_and_fresh_replaces_it(run: Run, tmp_path: Pat
     state = tmp_path / "s.db"
     with little_site().serve() as origin:
         crawl = ("crawl", origin + "/", *QUICK, "--state", "s.db")
-        assert run(*crawl)[0] == 0
+        run.ok(*crawl)
         state.write_bytes(state.read_bytes()[:4096] + b"garbage" * 5000)
         code, _, err = run(*crawl)
         assert code == 3
         assert "is damaged" in sentence(err)
-        code, _, err = run(*crawl, "--fresh")
-        assert code == 0
+        _, err = run.ok(*crawl, "--fresh")
         assert "state file is damaged; kept under another name file=s.db.kept" in err
 
 
@@ -670,8 +665,7 @@ def test_config_shows_where_each_value_comes_from(
 ) -> None:
     (tmp_path / "c.toml").write_text('[pace]\nrate = 2\n[http]\nheader = ["X-Key: secret"]\n')
     monkeypatch.setenv("SITEMAP_CRAWLER_CONCURRENCY", "4")
-    code, out, _ = run("config", "--config", "c.toml")
-    assert code == 0
+    out, _ = run.ok("config", "--config", "c.toml")
     lines = {line.split("=")[0].strip(): line for line in out.splitlines() if "=" in line}
     assert lines["rate"].split("#")[1].strip() == "c.toml [pace] rate"
     assert lines["concurrency"].split("#")[1].strip() == "SITEMAP_CRAWLER_CONCURRENCY"
@@ -725,7 +719,7 @@ def test_after_a_signal_the_crawl_can_be_resumed(tmp_path: Path, run: Run, numbe
         _, err = process.communicate(timeout=3000)
         assert process.returncode == code, err
         assert "To continue: run the same command again" in err
-        assert run("crawl", origin + "/", *QUICK, "--state", "s.db")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--state", "s.db")
     assert len(locs(tmp_path / "sitemaps/sitemap.xml.gz")) == 301
     assert all(site.requests(f"/{n}") == 1 for n in range(300)), "nothing was asked for twice"
 
@@ -754,7 +748,7 @@ def test_a_second_signal_exits_at_once_with_a_consistent_state(tmp_path: Path, r
         process.communicate()
         assert process.returncode == 130
         hold.set()
-        assert run("crawl", origin + "/", *QUICK, "--state", "s.db")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--state", "s.db")
     assert len(locs(tmp_path / "sitemaps/sitemap.xml.gz")) == 2
 
 
@@ -762,13 +756,13 @@ def test_a_second_signal_exits_at_once_with_a_consistent_state(tmp_path: Path, r
 def test_a_crawl_resumed_after_sigkill_gives_the_same_bytes(tmp_path: Path, run: Run) -> None:
     site = slow_site()
     with site.serve() as origin:
-        assert run("crawl", origin + "/", *QUICK, "--state", ":memory:", "-o", "undisturbed")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--state", ":memory:", "-o", "undisturbed")
         site.log.clear()
         for _ in range(3):
             process = started(origin, tmp_path, site, len(site.log) + 40)
             process.kill()
             process.communicate()
-        assert run("crawl", origin + "/", *QUICK, "--state", "s.db")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--state", "s.db")
         asked = len(site.log)
     undisturbed = (tmp_path / "undisturbed/sitemap.xml.gz").read_bytes()
     assert (tmp_path / "sitemaps/sitemap.xml.gz").read_bytes() == undisturbed
@@ -983,8 +977,7 @@ def test_the_demo_leaves_only_the_files_it_reports(
 ) -> None:
     monkeypatch.setattr("crawler.cli.demo.command.RATE", 0.0)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    code, _, err = run("demo", *words)
-    assert code == 0
+    _, err = run.ok("demo", *words)
     folders = list(tmp_path.iterdir())
     assert len(folders) == left
     assert all(folder.name in "".join(err.split()) for folder in folders)
@@ -1019,8 +1012,7 @@ def test_a_failed_demo_leaves_nothing(run: Run, tmp_path: Path, monkeypatch: pyt
 def test_too_many_processes_are_reported(run: Run) -> None:
     with little_site().serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--concurrency", "2")
-        code, _, err = run(*words, "--processes", "3")
-        assert code == 0
+        _, err = run.ok(*words, "--processes", "3")
         assert "processes reduced" in err
         assert "processes=3 used=1 concurrency=2" in err
         assert "processes reduced" not in run(*words, "--fresh")[2]
@@ -1030,10 +1022,10 @@ def test_the_only_state_and_its_output_folder_are_found(run: Run, tmp_path: Path
     site, other = little_site(), little_site()
     assert "There is no state at .sitemap-crawler/" in sentence(run("status")[2])
     with site.serve() as origin, other.serve() as second:
-        assert run("crawl", origin + "/", *QUICK, "-o", "public")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "-o", "public")
         (tmp_path / ".sitemap-crawler" / "notes.db").write_text("no state")
-        assert run("status")[0] == 0
-        assert run("export", "-o", "again")[0] == 0
+        run.ok("status")
+        run.ok("export", "-o", "again")
         assert "sitemap.xml.gz, entry 1" in run("explain", origin + "/")[1]
         assert "unknown" not in run("explain", "https://www.elsewhere.example/")[1]
         code, _, err = run("status", "https://www.elsewhere.example/")
@@ -1041,12 +1033,12 @@ def test_the_only_state_and_its_output_folder_are_found(run: Run, tmp_path: Path
             3,
             True,
         )
-        assert run("crawl", second + "/", *QUICK)[0] == 0
+        run.ok("crawl", second + "/", *QUICK)
         code, _, err = run("status")
         assert (code, "There are 2 states in .sitemap-crawler/" in sentence(err)) == (2, True)
         assert all(f"_{place.rpartition(':')[2]}.db" in err for place in (origin, second))
         assert "sitemap.xml.gz, entry 1" in run("explain", origin + "/")[1]
-        assert run("status", second + "/")[0] == 0
+        run.ok("status", second + "/")
         (tmp_path / "public" / "sitemap.xml.gz").unlink()
         assert "not in any published file" in run("explain", origin + "/")[1]
 

@@ -19,8 +19,8 @@ from lxml import etree
 from crawler.cli.demo.site import Site
 from crawler.sitemap.publish import publish_command
 from tests import program
-from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, XSD, little_site
+from tests.commands import Run
 from tests.server import Origin, http, serving
 from tests.waiting import send_signal, until
 
@@ -69,10 +69,10 @@ def test_the_command_gets_what_changed_in_the_order_of_copying(run: Run, tmp_pat
             "FOLDER": str(tmp_path / "sitemaps"), "ENTRY": "sitemap.xml.gz", "CHANGED": "\n".join(names), "REMOVED": "",
             "URLS": "3",
         }  # fmt: skip
-        assert run(*words)[0] == 0
+        run.ok(*words)
         assert len(calls(tmp_path)) == 1, "nothing changed"
         site.page("/a", noindex=True)
-        assert run(*words, "--force")[0] == 0
+        run.ok(*words, "--force")
         changed, removed = (
             calls(tmp_path)[1]["CHANGED"].split("\n"),
             calls(tmp_path)[1]["REMOVED"].split("\n"),
@@ -87,15 +87,15 @@ def test_the_command_is_not_called_without_a_publication(run: Run, tmp_path: Pat
     site = little_site()
     with site.serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--publish-command", noting)
-        assert run(*words, "--dry-run")[0] == 0
+        run.ok(*words, "--dry-run")
         assert run(*words, "--min-urls", "99")[0] == 6
         assert run(*words, "--max-pages", "1")[0] == 7
         assert calls(tmp_path) == []
-        assert run(*words)[0] == 0
+        run.ok(*words)
         assert len(calls(tmp_path)) == 1
-        assert run(*words, "--publish-command", noting + " other")[0] == 0
+        run.ok(*words, "--publish-command", noting + " other")
         assert len(calls(tmp_path)) == 2, "another command is given all files"
-        assert run(*words, "-o", "elsewhere")[0] == 0
+        run.ok(*words, "-o", "elsewhere")
         assert calls(tmp_path)[2]["FOLDER"] == str(tmp_path / "elsewhere")
 
 
@@ -108,12 +108,12 @@ def test_a_failed_delivery_is_repeated_by_the_next_run(run: Run, tmp_path: Path,
         assert code == 3
         assert f"--publish-command: {sys.executable} exited with 7. The sitemap is in" in err
         assert "Published" in err, "the summary is printed all the same"
-        assert run("status", origin)[0] == 0
+        run.ok("status", origin)
         code, _, err = run(*words)
         assert (code, "Nothing changed" in err) == (3, True)
         (tmp_path / "exit").write_text("0")
-        assert run(*words)[0] == 0
-        assert run(*words)[0] == 0
+        run.ok(*words)
+        run.ok(*words)
     made = calls(tmp_path)
     assert len(made) == 3
     assert made[0] == made[1] == made[2]
@@ -123,10 +123,10 @@ def test_a_failed_delivery_is_not_hidden_by_a_partial_run(run: Run, tmp_path: Pa
     site = little_site()
     with site.serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--publish-command", noting, "--allow-partial", "--force")
-        assert run(*words)[0] == 0
+        run.ok(*words)
         assert run(*words, "--max-pages", "2", "--exclude", "/none")[0] == 7
         assert len(calls(tmp_path)) == 2, "what a partial run published is delivered, too"
-        assert run(*words)[0] == 0
+        run.ok(*words)
         assert len(calls(tmp_path)) == 3
 
 
@@ -140,7 +140,7 @@ def test_next_run_delivers_after_run_killed_before_its_delivery(
         died = program.run(words, dies=moment)
         assert died.returncode == -signal.SIGKILL, died.stderr
         assert len(calls(tmp_path)) == ("delivered" in moment)
-        assert run(*words)[0] == 0
+        run.ok(*words)
     assert calls(tmp_path)[-1]["CHANGED"] == "sitemap.xml.gz\nmanifest.json"
 
 
@@ -240,7 +240,7 @@ def test_a_signal_ends_the_command_and_the_next_run_delivers(
             send_signal(crawl, signal.SIGTERM)
         assert crawl.wait() == 143, crawl.stderr
         until(lambda: not any(map(alive, pids(tmp_path))))
-        assert run(*words, python("open('delivered', 'w')"))[0] == 0
+        run.ok(*words, python("open('delivered', 'w')"))
         assert (tmp_path / "delivered").exists()
 
 
@@ -382,20 +382,19 @@ def test_a_stylesheet_is_named_by_each_file_and_lies_beside_them(
     folder = tmp_path / "sitemaps"
     with little_site().serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--no-gzip", "--stylesheet", "--publish-command", noting)
-        assert run(*words)[0] == 0
+        run.ok(*words)
         XSD.assertValid(etree.parse(folder / "sitemap.xml"))
         assert (folder / "sitemap.xml").read_text().startswith(NAMED + "<urlset")
         assert calls(tmp_path)[0]["CHANGED"] == "sitemap.css\nsitemap.xml\nmanifest.json"
         assert oct((folder / "sitemap.css").stat().st_mode)[-3:] == "644"
-        code, out, _ = run("validate", "sitemaps")
-        assert code == 0, out
+        run.ok("validate", "sitemaps")
         (folder / "sitemap.css").write_text("urlset { color: red }")
-        assert run(*words, "--max-urls", "1")[0] == 0
+        run.ok(*words, "--max-urls", "1")
         assert (folder / "sitemap.css").read_text() == "urlset { color: red }", "it may be changed"
         for name in ("sitemap.xml", "sitemap-00001.xml"):
             assert (folder / name).read_text().startswith(NAMED)
         assert "sitemap.css" in calls(tmp_path)[1]["CHANGED"]
-        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK)
         with gzip.open(folder / "sitemap.xml.gz", "rt") as file:
             assert "stylesheet" not in file.read()
 
@@ -417,12 +416,7 @@ def test_the_state_keeps_what_was_delivered_once(run: Run, tmp_path: Path, notin
         for number in range(3):
             site.page(f"/{number}")
             site.page("/", links=[f"/{number}"])
-            assert (
-                run("crawl", origin + "/", *QUICK, "--force", "--state", "s.db", "--publish-command", noting)[
-                    0
-                ]
-                == 0
-            )
+            run.ok("crawl", origin + "/", *QUICK, "--force", "--state", "s.db", "--publish-command", noting)
     with closing(sqlite3.connect(tmp_path / "s.db")) as db:
         kept = [row[0] for row in db.execute("SELECT delivered FROM publication ORDER BY number")]
     assert [text is None for text in kept] == [True, True, False]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from crawler.cli.demo import faults_site
 from crawler.cli.demo.faults import CHAINS, IMPRINT, TRUTH
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 
 def test_the_report_says_the_truth(run: Run) -> None:
@@ -30,6 +30,5 @@ def test_the_report_says_the_truth(run: Run) -> None:
 
 
 def test_the_demo_crawls_it(run: Run, tmp_path: Path) -> None:
-    code, _, err = run("demo", "--faults", "--output", str(tmp_path / "out"), "-q")
-    assert code == 0, err
+    run.ok("demo", "--faults", "--output", str(tmp_path / "out"), "-q")
     assert "https://tidewater.example" in (tmp_path / "out/report.html").read_text()

@@ -11,8 +11,8 @@ from crawler.cli.commands import cli
 from crawler.cli.demo.site import Site
 from crawler.cli.export import OF_THE_RUN
 from crawler.settings.sections import keys
-from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK
+from tests.commands import Run
 
 RULES = '[[rule]]\nmatch = "/a"\npriority = 0.3\n'
 
@@ -35,7 +35,7 @@ def test_export_writes_what_the_crawl_wrote(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(RULES)
     flags = ("--config", "a.toml", "--changefreq", "daily", "--hreflang", "--images")
     origin = crawled(run, *flags)
-    assert run("export", origin, "-o", "again")[0] == 0
+    run.ok("export", origin, "-o", "again")
     again = text(tmp_path / "again")
     assert again == text(tmp_path / "sitemaps")
     assert "<changefreq>daily" in again
@@ -45,9 +45,9 @@ def test_export_writes_what_the_crawl_wrote(run: Run, tmp_path: Path) -> None:
 
 def test_flags_of_export_override_those_of_the_crawl(run: Run, tmp_path: Path) -> None:
     origin = crawled(run, "--format", "jsonl", "--no-gzip")
-    assert run("export", origin, "-o", "same")[0] == 0
+    run.ok("export", origin, "-o", "same")
     assert json.loads((tmp_path / "same/sitemap.jsonl").read_text().splitlines()[0])
-    assert run("export", origin, "-o", "xml", "--format", "xml", "--gzip", "--changefreq", "weekly")[0] == 0
+    run.ok("export", origin, "-o", "xml", "--format", "xml", "--gzip", "--changefreq", "weekly")
     assert "<changefreq>weekly" in text(tmp_path / "xml")
     code, _, err = run("export", origin, "-o", "same", "--images")
     assert (code, "--images has no effect with --format txt or jsonl." in err) == (2, True)
@@ -75,8 +75,7 @@ def test_what_the_crawl_switched_on_can_be_switched_off(run: Run, tmp_path: Path
         "--no-stylesheet",
         "--gzip",
     )
-    code, _, err = run("export", origin, "-o", "plain", *none)
-    assert code == 0, err
+    run.ok("export", origin, "-o", "plain", *none)
     assert re.findall(r"<(\w+)", text(tmp_path / "plain")) == ["urlset", "url", "loc", "url", "loc"]
     assert "stylesheet" not in text(tmp_path / "plain")
     switches = {param.name for param in cli.commands["export"].params if getattr(param, "secondary_opts", ())}
@@ -90,5 +89,5 @@ def test_environment_overrides_settings_of_the_crawl(
 ) -> None:
     origin = crawled(run, "--images")
     monkeypatch.setenv("SITEMAP_CRAWLER_IMAGES", "false")
-    assert run("export", origin, "-o", "plain")[0] == 0
+    run.ok("export", origin, "-o", "plain")
     assert "lamp.png" not in text(tmp_path / "plain")

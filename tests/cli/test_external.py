@@ -22,7 +22,7 @@ import trustme
 from crawler.engine.external import DELAY
 from crawler.model import failpoints
 from tests import program
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.postgres import new_state
 from tests.server import Origin, Talk, free_port, http, moved, page, serving
 from tests.waiting import until
@@ -221,7 +221,7 @@ def test_each_url_is_asked_once_a_run_and_again_by_the_next(web: Web, run: Run) 
     assert "broken:not-found: not found (404, 410), status 404" in out
     # A run without the check has no such findings, whatever is remembered.
     words = [word for word in QUICK if word != "--check-external"]
-    assert run("crawl", web.url("home:/"), *words, "--fail-on", "error")[0] == 0
+    run.ok("crawl", web.url("home:/"), *words, "--fail-on", "error")
 
 
 def test_explain_says_when_and_why_as_json_too(web: Web, run: Run) -> None:
@@ -537,8 +537,7 @@ def test_worker_processes_and_a_shared_state_check_links_too(run: Run) -> None:
         home.put("/a", http(page(bad.url("/gone"))))
         good.others = lambda _: FINE
         words = ("--state", state, "--processes", "2", "--concurrency", "4")
-        code, _, err = run("crawl", home.url("/"), *QUICK, *words)
-        assert code == 0, err
+        _, err = run.ok("crawl", home.url("/"), *QUICK, *words)
         assert "4 URLs on other sites: 3 answer, 1 broken, 0 unknown" in " ".join(err.split())
         _, out, _ = run("report", "--state", state, "--fail-on", "broken-external")
     assert "broken-external" in out

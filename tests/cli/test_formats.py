@@ -15,7 +15,7 @@ import pytest
 from crawler.cli.commands import cli
 from crawler.cli.demo.site import Site
 from crawler.settings.load import FILE
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 FORMS = ["text", "json", "jsonl", "csv"]
 OF_FILES = ("crawl", "export")  # whose --format is that of the files they write
@@ -34,7 +34,7 @@ def small_site() -> Site:
 
 def crawled(run: Run) -> str:
     with small_site().serve() as origin:
-        assert run("crawl", origin, "--rate", "0", "--retries", "0", "-q", "--state", "s.db")[0] == 0
+        run.ok("crawl", origin, "--rate", "0", "--retries", "0", "-q", "--state", "s.db")
     return origin
 
 
@@ -265,8 +265,8 @@ def test_settings_file_of_another_user_is_not_read_unless_named(
         os.chown(FILE, 1000, 1000)
     code, _, err = run("config")
     assert (code, f"belongs to another user: to use it, name it with --config {FILE}" in err) == (2, True)
-    assert run("config", "--config", FILE)[0] == 0
-    assert run("completion", "bash")[0] == 0
+    run.ok("config", "--config", FILE)
+    run.ok("completion", "bash")
 
 
 def test_what_is_said_beside_the_output_is_object_of_json_log(run: Run) -> None:

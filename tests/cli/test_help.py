@@ -11,7 +11,7 @@ import pytest
 from crawler.cli.commands import cli
 from crawler.cli.options import MAIN
 from crawler.settings.sections import keys
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 
 @pytest.mark.parametrize("name", cli.commands)

@@ -17,7 +17,7 @@ from crawler.cli.demo.site import Site
 from crawler.cli.init import Answers, written
 from crawler.settings import load
 from crawler.settings.load import FILE
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "TERM": "dumb"}
 
@@ -35,11 +35,10 @@ def test_the_file_works_as_it_is(run: Run) -> None:
         assert (code, err) == (0, "")
         assert "    sitemap-crawler crawl\n" in out
         assert run("config", "check", FILE)[1] == f"{FILE}: valid, 4 settings.\n"
-        code, _, err = run("crawl")
-        assert code == 0
+        _, err = run.ok("crawl")
         assert err.count(f"settings are read from {FILE}, found in this folder") == 1
         assert run("crawl", "-q") == (0, "", "")
-        assert run("status")[0] == 0
+        run.ok("status")
     assert tomllib.loads(Path(FILE).read_text())["scope"]["start"] == [origin + "/"]
     assert Path("sitemaps/sitemap.xml.gz").exists()
 

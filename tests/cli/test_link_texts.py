@@ -15,7 +15,7 @@ import pytest
 from crawler.app import link_texts
 from crawler.frontier import anchors
 from tests import program
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.postgres import new_state
 from tests.server import Answer, Origin, Talk, http, moved, serving
 from tests.waiting import send_signal, until

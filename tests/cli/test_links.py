@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crawler.cli.demo.site import Site
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.postgres import new_state
 
 QUICK = ("--rate", "0", "--retries", "0", "-q")
@@ -24,7 +24,7 @@ def site(run: Run) -> Iterator[str]:
     site.page("/target", links=["/target", "/old"])  # a link to the page itself is none
     site.redirect("/old", "/target")
     with site.serve() as origin:
-        assert run("crawl", origin, *QUICK)[0] == 0
+        run.ok("crawl", origin, *QUICK)
         yield origin
 
 
@@ -54,12 +54,12 @@ def test_a_path_needs_a_choice_among_several_states(run: Run, site: str) -> None
     other = Site()
     other.page("/")
     with other.serve() as origin:
-        assert run("crawl", origin, *QUICK, "-o", "other")[0] == 0
+        run.ok("crawl", origin, *QUICK, "-o", "other")
     code, out, err = run("explain", "/target")
     assert (code, out) == (2, "")
     assert "There are 2 states" in err
     name = site.removeprefix("http://").replace(":", "_")
-    assert run("explain", "/target", "--state", f".sitemap-crawler/{name}.db")[0] == 0
+    run.ok("explain", "/target", "--state", f".sitemap-crawler/{name}.db")
 
 
 @pytest.mark.parametrize("head", ["", "{site}"])
@@ -108,7 +108,7 @@ def languages(run: Run, request: pytest.FixtureRequest) -> Iterator[tuple[str, t
     site.page("/it", head=HEAD, noindex=True, links=["/fr", "/feed", "/es"])
     site.page("/fr", head=HEAD)
     with site.serve() as origin:
-        assert run("crawl", origin, *QUICK, *words)[0] == 0
+        run.ok("crawl", origin, *QUICK, *words)
         yield origin, state
 
 
@@ -165,7 +165,7 @@ def test_nofollow_link_is_none_that_readers_follow(run: Run, words: tuple[str, .
     for path in ("/de", "/feed", "/top"):
         site.page(path, links=["/"])
     with site.serve() as origin:
-        assert run("crawl", origin, *QUICK, *words)[0] == 0
+        run.ok("crawl", origin, *QUICK, *words)
 
         def rows(what: str, *more: str) -> list[dict[str, Any]]:
             out = run("list", what, origin, "--format", "jsonl", *more)[1].replace(origin, "")
@@ -204,7 +204,7 @@ def test_a_refresh_leads_to_its_target(run: Run, state: str) -> None:
     site.page("/new")
     site.page("/other")
     with site.serve() as origin:
-        assert run("crawl", origin, *QUICK, *words)[0] == 0
+        run.ok("crawl", origin, *QUICK, *words)
         where = words or (origin,)
 
         def rows(what: str, *more: str) -> list[dict[str, Any]]:

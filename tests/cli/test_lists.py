@@ -19,7 +19,7 @@ from crawler.model.survey import PagesOfKind
 from crawler.parse.url import Url
 from crawler.report.catalogue import FILES, Code
 from crawler.report.findings import Findings
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.report.made import planted
 
 QUICK = ("--rate", "0", "--retries", "0", "-q", "--no-rule", "duplicate")
@@ -39,7 +39,7 @@ def site(run: Run) -> Iterator[str]:
     site.page("/z2", links=["/missing", "/z"])
     site.redirect("/old", "/a")
     with site.serve() as origin:
-        assert run("crawl", origin, *QUICK)[0] == 0
+        run.ok("crawl", origin, *QUICK)
         yield origin
 
 
@@ -142,12 +142,12 @@ def test_a_list_without_such_rows_says_what_has_them(run: Run, what: str, code: 
     exit_code, out, said = run("list", what, "--only", code.value)
     assert (exit_code, out) == (2, "")
     assert f"{code.value} is about" in said
-    assert run("list", "findings", "--only", code.value)[0] == 0
+    run.ok("list", "findings", "--only", code.value)
 
 
 @pytest.mark.usefixtures("site")
 def test_pages_that_may_need_scripts_are_no_list(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run("list", "pages", "--only", "needs-scripts")[0] == 0
+    run.ok("list", "pages", "--only", "needs-scripts")
     real = reports.read_known
 
     async def with_shell(*given: Any) -> Any:
@@ -163,7 +163,7 @@ def test_a_crawl_that_read_no_images_says_so(run: Run) -> None:
     site.page("/", text='<img src="/a.png">')
     with site.serve() as origin:
         for words, rows, remark in (((), 0, True), (("--images",), 1, False)):
-            assert run("crawl", f"{origin}/", "--rate", "0", "-q", "--min-urls", "1", *words)[0] == 0
+            run.ok("crawl", f"{origin}/", "--rate", "0", "-q", "--min-urls", "1", *words)
             code, out, err = run("list", "images", origin)
             assert (code, len(out.splitlines())) == (0, rows)
             assert ("crawl with --images" in err) == remark

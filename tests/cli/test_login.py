@@ -17,8 +17,8 @@ from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.settings.load import resolve
 from crawler.settings.sections import Http
-from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, little_site, locs
+from tests.commands import Run
 from tests.tls import serve_tls
 
 SECRET = "very-secret"
@@ -159,10 +159,8 @@ def test_a_client_certificate_is_shown_to_the_start_host_alone(
             "crawl", first + "/", *QUICK, "--ca-file", "ca.pem", "--allow-host", second.removeprefix("https://"),
             "--allow-address", "127.0.0.0/8,::1", *more,
         )  # fmt: skip
-        code, _, err = run(*words)
-        assert code == 4, "without a certificate the server does not answer"
-        code, _, err = run(*words, "--client-cert", "client.pem", "--fresh")
-        assert code == 0, err
+        assert run(*words)[0] == 4, "without a certificate the server does not answer"
+        run.ok(*words, "--client-cert", "client.pem", "--fresh")
     assert seen == [True]
     assert elsewhere
     assert not any(elsewhere)
@@ -269,7 +267,7 @@ def test_the_logout_rule_can_be_switched_off(run: Run, tmp_path: Path, rule: tup
     site.page("/logout")
     with site.serve() as address:
         host = address.removeprefix("http://")
-        assert run("crawl", address + "/", *QUICK, "--header-for", host, "Cookie: a=b", *rule)[0] == 0
+        run.ok("crawl", address + "/", *QUICK, "--header-for", host, "Cookie: a=b", *rule)
         found = [loc.removeprefix(address) for loc in locs(tmp_path / "sitemaps/sitemap.xml.gz")]
     assert found == (["/", "/logout"] if rule else ["/"])
 
@@ -293,7 +291,7 @@ def test_error_for_start_page_with_login_says_how_to_give_one(run: Run, status: 
 def test_site_that_is_hidden_in_later_run_is_reported_in_summary(run: Run, kind: str, said: str) -> None:
     site = little_site()
     with site.serve() as address:
-        assert run("crawl", address + "/", *QUICK)[0] == 0
+        run.ok("crawl", address + "/", *QUICK)
         site.answers.clear()
         body = FORM if kind == "form" else "<div id=app></div><script src=/app.js></script>"
         site.page("/", text=PROSE[:20])
@@ -318,8 +316,7 @@ def test_unknown_url_is_exit_8_and_lost_one_is_reported(run: Run) -> None:
         run("crawl", address + "/", *QUICK)
         site.page("/", links=[])
         run("crawl", address + "/", *QUICK, "--force")
-        code, out, _ = run("explain", address + "/a")
-        assert code == 0
+        out, _ = run.ok("explain", address + "/a")
         assert "outcome    no longer found (listed in run 1)" in out
         assert json.loads(run("explain", address + "/a", "--format", "json")[1])["gone"] is True
         code, out, _ = run("explain", address + "/never")

@@ -28,7 +28,7 @@ from crawler.errors import OutputError
 from crawler.report.catalogue import NEEDS_COMPLETE, Code
 from crawler.report.metrics import CATALOGUE, OUTCOMES, PREFIX
 from tests import program
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.server import free_port, taken_port
 from tests.waiting import until
 
@@ -87,8 +87,8 @@ def test_metrics_of_file_and_catalogue_are_the_same(run: Run) -> None:
         "0",
     )
     with demo_site().serve() as origin:
-        assert run("crawl", origin + "/", *words)[0] == 0
-        assert run("crawl", origin + "/", *words)[0] == 0
+        run.ok("crawl", origin + "/", *words)
+        run.ok("crawl", origin + "/", *words)
     families = {
         family.name: family for family in text_string_to_metric_families(Path("site.prom").read_text())
     }
@@ -106,7 +106,7 @@ def test_metrics_of_file_and_catalogue_are_the_same(run: Run) -> None:
 def test_the_values_of_a_run_that_published(run: Run) -> None:
     began = time.time()
     with demo_site().serve() as origin:
-        assert run("crawl", origin + "/", *QUICK, *FILE)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, *FILE)
     found = read()
     assert one(found, "exit_code") == 0
     for name in ("last_completion", "last_success", "last_publication"):
@@ -141,7 +141,7 @@ def test_retries_and_answers_are_counted(run: Run) -> None:
     answers = [503, 503, 200]
     site.respond("/0", lambda _: Site.answer(answers.pop(0) if answers else 200, b"<p>at last</p>"))
     with site.serve() as origin:
-        assert run("crawl", origin + "/", "--rate", "0", "-q", *FILE)[0] == 0
+        run.ok("crawl", origin + "/", "--rate", "0", "-q", *FILE)
     found = read()
     assert one(found, "retries_total") == 2
     assert found["requests_total"]["5xx",] == 2
@@ -153,7 +153,7 @@ def test_retries_and_answers_are_counted(run: Run) -> None:
 def test_requests_of_worker_processes_are_counted(run: Run) -> None:
     site = shop(20)
     with site.serve() as origin:
-        assert run("crawl", origin + "/", *QUICK, *FILE, "--processes", "2")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, *FILE, "--processes", "2")
     assert sum(read()["requests_total"].values()) == len(site.log)
 
 
@@ -196,7 +196,7 @@ def test_a_run_that_fails_keeps_the_last_success(
 ) -> None:
     site = shop()
     with site.serve() as origin:
-        assert run("crawl", origin + "/", *QUICK, *FILE)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, *FILE)
         good = read()
         worsen(site)
         assert run("crawl", origin + "/", *QUICK, *FILE, *words)[0] == wanted
@@ -223,7 +223,7 @@ def test_a_first_run_that_fails_knows_no_success(run: Run) -> None:
 
 def test_a_damaged_state_is_reported_as_a_failure(run: Run) -> None:
     with shop().serve() as origin:
-        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK)
         os.truncate("crawl.db", 10_000)
         assert run("crawl", origin + "/", *QUICK, *FILE)[0] == 3
     found = read()
@@ -250,7 +250,7 @@ def test_run_that_finds_another_at_work_leaves_file_as_it_is(run: Run) -> None:
 
     site.respond("/0", second)
     with site.serve() as origin:
-        assert run("crawl", origin + "/", *QUICK, *FILE)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, *FILE)
     assert codes == [9, False]
     assert one(read(), "exit_code") == 0
 
@@ -260,7 +260,7 @@ def test_killed_run_leaves_file_whole_and_next_one_resumes_it(run: Run) -> None:
     site, children = shop(3), list[program.Program]()
     with site.serve() as origin:
         words = ("crawl", origin + "/", *QUICK, *FILE)
-        assert run(*words)[0] == 0
+        run.ok(*words)
         before = Path("site.prom").read_text()
 
         def kill(_: Any) -> Any:
@@ -274,7 +274,7 @@ def test_killed_run_leaves_file_whole_and_next_one_resumes_it(run: Run) -> None:
         assert children[0].wait() == -9
         assert Path("site.prom").read_text() == before
         site.page("/new")
-        assert run(*words)[0] == 0
+        run.ok(*words)
     assert one(read(), "sitemap_urls") == 5
 
 
@@ -337,7 +337,7 @@ def test_a_full_disk_leaves_the_old_file(run: Run, monkeypatch: pytest.MonkeyPat
         raise OSError(28, "No space left on device")
 
     with shop().serve() as origin:
-        assert run("crawl", origin + "/", *QUICK, *FILE)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, *FILE)
         before = Path("site.prom").read_text()
         monkeypatch.setattr("crawler.app.atomic.tempfile.mkstemp", full)
         code, _, err = run("crawl", origin + "/", *QUICK, *FILE)
@@ -358,7 +358,7 @@ def test_the_demo_sends_nothing_and_runs_once(run: Run, monkeypatch: pytest.Monk
     """With the variables of a container."""
     for name, value in {"METRICS_FILE": "m.prom", "WEBHOOK_ENV": "HOOK", "EVERY": "24h"}.items():
         monkeypatch.setenv(f"SITEMAP_CRAWLER_{name}", value)
-    assert run("demo", "-q", "-o", "out")[0] == 0
+    run.ok("demo", "-q", "-o", "out")
     assert not Path("m.prom").exists()
 
 
@@ -368,7 +368,7 @@ def test_nothing_from_the_network_becomes_a_label(run: Run) -> None:
     site.page("/", links=["/a", "/missing?q=%22%7D%201%0Aevil"], title=evil)
     site.page("/a", title=evil, canonical="/missing?q=%22%7D%201%0Aevil")
     with site.serve() as origin:
-        assert run("crawl", origin + "/", *QUICK, *FILE, "--min-urls", "1")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, *FILE, "--min-urls", "1")
     text = Path("site.prom").read_text()
     assert "evil" not in text
     assert "missing?" not in text
@@ -394,8 +394,8 @@ def test_the_port_serves_the_running_crawl(run: Run, port: int) -> None:
     site.respond("/2", scrape)
     with site.serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--metrics-port", str(port))
-        assert run(*words)[0] == 0
-        assert run(*words)[0] == 0
+        run.ok(*words)
+        run.ok(*words)
     first, second = map(told, scraped)
     assert one(first, "in_flight") >= 1
     assert first["queued"] == {(): one(first, "queued")}
@@ -425,7 +425,7 @@ def test_one_port_serves_all_sites(run: Run, port: int, tmp_path: Path) -> None:
             f'[[site]]\nname = "{name}"\nstart = "{url}"\n' for name, url in (("a", here), ("b", there))
         ]
         (tmp_path / "sitemap-crawler.toml").write_text("\n".join(tables))
-        assert run("crawl", "-q", "--rate", "0", "--metrics-port", str(port))[0] == 0
+        run.ok("crawl", "-q", "--rate", "0", "--metrics-port", str(port))
     [families] = [list(text_string_to_metric_families(text)) for text in scraped]
     assert len({family.name for family in families}) == len(families)
     by_name = {family.name.removeprefix(PREFIX): family for family in families}

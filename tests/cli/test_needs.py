@@ -10,7 +10,7 @@ from crawler.cli.read_settings import NEEDS, Need, check_needs
 from crawler.errors import ConfigError
 from crawler.settings.load import resolve
 from crawler.settings.sections import keys
-from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
+from tests.commands import Run
 
 Flags = dict[str, Any]
 # By the field that decides: flags without and with which the others have an effect.
@@ -89,12 +89,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("words", "sentence"), REFUSED)
-def test_commands_refuse_flags_without_effect(run: Run, words: str, sentence: str) -> None:  # noqa: F811
+def test_commands_refuse_flags_without_effect(run: Run, words: str, sentence: str) -> None:
     assert run(*words.split()) == (2, "", f"sitemap-crawler: {sentence}\n")
 
 
 def test_flags_of_a_file_and_of_the_environment_are_not_refused(
-    run: Run,  # noqa: F811
+    run: Run,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SITEMAP_CRAWLER_BROWSER", "/usr/bin/chromium")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crawler.cli.demo.site import Site
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.postgres import new_state
 
 WORDS = ("--rate", "0", "--retries", "0", "-q", "--force")
@@ -19,8 +19,7 @@ def nights(run: Run, sites: Sequence[Site], *words: str, site: Site | None = Non
     with served.serve(port=0) as origin:
         for pages in sites:
             served.answers = pages.answers
-            code, _, err = run("crawl", f"{origin}/", *WORDS, *words, "--report", "r.json")
-            assert code == 0, err
+            run.ok("crawl", f"{origin}/", *WORDS, *words, "--report", "r.json")
         with open("r.json") as file:
             report = json.loads(file.read().replace(origin, ""))
         new = {
@@ -111,7 +110,7 @@ def test_findings_of_a_setting_are_not_new_when_it_is(run: Run) -> None:
     with made.serve(port=0) as origin:
         for words, code in (((), 0), (("--hreflang",), 0), ((), 0)):
             assert run("crawl", f"{origin}/", *WORDS, *words, "--fail-on", "new:warning")[0] == code
-            assert run("report", f"{origin}/", "--report", "r.json")[0] == 0
+            run.ok("report", f"{origin}/", "--report", "r.json")
             with open("r.json") as file:
                 assert json.load(file)["counts"]["mended"] == 0
 

@@ -14,8 +14,8 @@ from lxml import etree
 from crawler import scratch
 from crawler.sitemap.publish import object_store
 from tests import program
-from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, XSD, little_site
+from tests.commands import Run
 from tests.s3 import KEY, S3, SECRET, Request, package
 from tests.waiting import send_signal, until
 
@@ -75,7 +75,7 @@ def test_a_crawl_publishes_into_a_bucket(run: Run, tmp_path: Path, s3: S3) -> No
         assert {request.key for request in puts} == {"p/q/manifest.json"}
         assert all("If-Match" in request.headers for request in puts)
         site.page("/a", noindex=True)
-        assert run(*call, "--force")[0] == 0
+        run.ok(*call, "--force")
     assert locs(s3) == [f"{origin}/"]
     manifest = json.loads(s3.ask("GET", "p/q/manifest.json")[0])
     assert {f"p/q/{file['name']}" for file in manifest["files"]} | {"p/q/manifest.json"} == {*s3.objects()}
@@ -93,7 +93,7 @@ def test_types_without_compression(run: Run, s3: S3) -> None:
 
 def test_the_first_put_asks_for_nobody_else_s(run: Run, s3: S3) -> None:
     with little_site().serve() as origin:
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
     puts = [
         request
         for request in s3.log
@@ -110,16 +110,16 @@ def test_the_first_put_asks_for_nobody_else_s(run: Run, s3: S3) -> None:
 def test_the_other_commands(run: Run, s3: S3) -> None:
     with little_site().serve() as origin:
         place = f"s3://{s3.bucket}/p/q"
-        assert run(*words(origin, s3, "--dry-run"))[0] == 0
+        run.ok(*words(origin, s3, "--dry-run"))
         assert [request.method for request in s3.log if request.method != "GET"] == []
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
         s3.log.clear()
         code, out, _ = run("explain", f"{origin}/a")
         assert (code, f"not read: the sitemap is in {place}" in out) == (0, True)
         code, out, _ = run("explain", f"{origin}/a", "--format", "json")
         assert json.loads(out)["file"] is None
-        assert run("status", origin)[0] == 0
-        assert run("report", origin)[0] == 0
+        run.ok("status", origin)
+        run.ok("report", origin)
         assert s3.log == [], "these commands make no request"
         for command in (
             ("validate", place),
@@ -152,8 +152,8 @@ def test_publish_command_is_told_the_url(run: Run, tmp_path: Path, s3: S3) -> No
             "--publish-command",
             f"{sys.executable} note.py",
         )
-        assert run(*call)[0] == 0
-        assert run(*call)[0] == 0
+        run.ok(*call)
+        run.ok(*call)
     assert (tmp_path / "told").read_text() == f"s3://{s3.bucket}/p/q|sitemap.xml.gz\nmanifest.json\n"
 
 
@@ -244,7 +244,7 @@ def test_a_store_that_fails_while_files_are_put_breaks_nothing(
                 return fault if s3_key == "sitemap.xml.gz" else None
 
     with site.serve() as origin:
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
         site.page("/", links=["/a", "/c"])
         site.page("/a", noindex=True)
         site.page("/c")
@@ -259,7 +259,7 @@ def test_a_store_that_fails_while_files_are_put_breaks_nothing(
         s3.finish_slow()
         monkeypatch.setattr(object_store, "REQUEST_TIMEOUT", 60.0)
         assert stay <= {*locs(s3)}
-        assert run(*words(origin, s3, "-q", "--force"))[0] == 0
+        run.ok(*words(origin, s3, "-q", "--force"))
         assert locs(s3) == [f"{origin}/", f"{origin}/c"]
     manifest = json.loads(s3.ask("GET", "p/q/manifest.json")[0])
     assert {f"p/q/{file['name']}" for file in manifest["files"]} | {"p/q/manifest.json"} == {*s3.objects()}
@@ -327,14 +327,14 @@ def test_no_bucket_no_network_no_credentials(run: Run, s3: S3, monkeypatch: pyte
 
 def test_another_run_is_exit_9(run: Run, s3: S3) -> None:
     with little_site().serve() as origin:
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
         known = json.loads(s3.ask("GET", "p/q/manifest.json")[0])
         body = json.dumps(known | {"publishing": {"by": "another", "seconds": 900}}).encode()
         s3.ask("PUT", "p/q/manifest.json", body)
         code, _, err = run(*words(origin, s3, "-q"))
         assert (code, "Another run is publishing to s3://" in err, err.count("\n")) == (9, True, 1), err
         s3.ask("PUT", "p/q/manifest.json", json.dumps(known).encode())
-        assert run(*words(origin, s3, "-q"))[0] == 0
+        run.ok(*words(origin, s3, "-q"))
 
 
 # -- deaths and secrets ----------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ def test_the_next_run_completes_what_a_killed_one_began(
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     site = little_site()
     with site.serve() as origin:
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
         site.page("/", links=["/a", "/c"])
         site.page("/a", noindex=True)
         site.page("/c")
@@ -369,8 +369,7 @@ def test_the_next_run_completes_what_a_killed_one_began(
         assert died.returncode == -signal.SIGKILL, died.stderr
         assert f"{origin}/" in locs(s3)
         assert [*temporary.glob(f"{scratch.PREFIX}*")]
-        code, _, err = run(*call)
-        assert code == 0, err
+        run.ok(*call)
         assert not [*temporary.glob(f"{scratch.PREFIX}*")]
         assert locs(s3) == [f"{origin}/", f"{origin}/c"]
     manifest = json.loads(s3.ask("GET", "p/q/manifest.json")[0])
@@ -394,8 +393,7 @@ def test_a_store_that_hangs_keeps_nobody_from_leaving(run: Run, s3: S3, at: str,
         assert (running.wait(), s3.released.is_set()) == (143, False), running.stderr
         s3.released.set()
         s3.fault = lambda _: None
-        code, _, err = run(*call)
-        assert code == 0, err
+        run.ok(*call)
         assert len(locs(s3)) == 3
 
 

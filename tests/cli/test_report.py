@@ -17,7 +17,7 @@ from crawler.cli.demo import demo_site
 from crawler.cli.demo.site import Site
 from crawler.errors import OutputError
 from crawler.report.catalogue import Code
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.report.made import planted
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ QUICK = ("--rate", "0", "--retries", "0")
 def shop(run: Run) -> Iterator[str]:
     """The origin of the demo's shop, crawled."""
     with demo_site().serve() as origin:
-        assert run("crawl", origin + "/", *QUICK, "-q")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "-q")
         yield origin
 
 
@@ -101,8 +101,7 @@ def test_the_report_of_the_shop(run: Run, shop: str) -> None:
 
 
 def test_the_report_as_text_and_cut(run: Run, shop: str) -> None:
-    code, out, _ = run("report", "--most", "1")
-    assert code == 0
+    out, _ = run.ok("report", "--most", "1")
     assert out.startswith(f"{shop}/  run 1, ")
     assert (
         "/guides/missing  linked from 5 pages: /guides/a-short-history (“/guides/missing”), /guides/" in out
@@ -128,8 +127,7 @@ def test_the_files_of_a_report(run: Run, shop: str, tmp_path: Path) -> None:
 
 
 def test_list_links_shows_broken_links_and_their_sources(run: Run, shop: str) -> None:
-    code, out, _ = run("list", "links", "--only", "broken-link", "--format", "csv")
-    assert code == 0
+    out, _ = run.ok("list", "links", "--only", "broken-link", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert {(row["target"], row["status"]) for row in rows} == {(f"{shop}/guides/missing", "404")}
     assert [row["source"].rpartition("/")[2] for row in rows] == [
@@ -209,11 +207,11 @@ def test_report_shows_changes_since_last_run(run: Run) -> None:
     site.page("/stays")
     site.page("/goes")
     with site.serve() as origin:
-        assert run("crawl", origin, *QUICK, "-q")[0] == 0
+        run.ok("crawl", origin, *QUICK, "-q")
         del site.answers["/goes"]
         site.page("/", links=["/stays", "/goes", "/comes", "/lost"])
         site.page("/comes")
-        assert run("crawl", origin, *QUICK, "-q")[0] == 0
+        run.ok("crawl", origin, *QUICK, "-q")
         code, out, _ = run("report", origin, "--format", "json", "--fail-on", "new:broken-link")
         assert code == 8
         said = json.loads(out)
@@ -223,10 +221,10 @@ def test_report_shows_changes_since_last_run(run: Run) -> None:
         }
         assert said["changes"]["removed"][0] == {"url": f"{origin}/goes", "why": "not found (404, 410)"}
         assert (said["sitemap"]["added"], said["sitemap"]["removed"]) == (1, 1)
-        assert run("crawl", origin, *QUICK, "-q")[0] == 0
-        assert run("report", origin, "--fail-on", "new:broken-link")[0] == 0
+        run.ok("crawl", origin, *QUICK, "-q")
+        run.ok("report", origin, "--fail-on", "new:broken-link")
         assert run("report", origin, "--fail-on", "error")[0] == 8
-        assert run("report", origin, "--fail-on", "redirect-chain", "--fail-on", "trap")[0] == 0
+        run.ok("report", origin, "--fail-on", "redirect-chain", "--fail-on", "trap")
 
 
 def test_a_table_has_every_row(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -493,4 +491,4 @@ def test_a_closed_pipe_ends_a_list_silently(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("shop")
 def test_every_code_can_be_listed(run: Run) -> None:
     for code in Code:
-        assert run("list", "findings", "--only", code.value)[0] == 0
+        run.ok("list", "findings", "--only", code.value)

@@ -9,7 +9,7 @@ from crawler.app.robots_line import compare
 from crawler.cli.demo.site import Site
 from crawler.model.robots import RobotsFile
 from crawler.settings.sections import Settings
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 ADVICE = "Add this line to robots.txt"
 ENTRY = "https://www.example.com/Maps/sitemap.xml.gz"
@@ -108,8 +108,7 @@ def test_robots_txt_of_published_site_is_read_once_for_a_copy(run: Run, named: b
         published.respond("/robots.txt", lambda _: Site.answer(503))
     with copy.serve() as origin, published.serve() as base:
         words = ("crawl", origin, *QUICK, "--publish-base", base, "--allow-address", "127.0.0.1")
-        code, _, err = run(*words)
-        assert code == 0
+        _, err = run.ok(*words)
         if named is not None:
             assert [asked.target for asked in published.log] == ["/robots.txt"]
         run(*words)
@@ -124,7 +123,7 @@ def test_a_name_that_cannot_exist_is_not_looked_up(run: Run, monkeypatch: pytest
     """That of the demo, which needs no network."""
     monkeypatch.setattr("crawler.app.robots_line.ask_robots", pytest.fail)
     with shop().serve() as origin:
-        assert run("crawl", origin, *QUICK, "-q", "--publish-base", "https://shop.example")[0] == 0
+        run.ok("crawl", origin, *QUICK, "-q", "--publish-base", "https://shop.example")
 
 
 def test_a_published_site_that_does_not_exist_delays_nothing(run: Run) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from crawler.cli.demo.site import Site
 from crawler.cli.schedule import JITTER, SOON, next_start, repeat
 from crawler.errors import ConfigError, Exit, StartUnreachable, StateBusy
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.server import free_port
 
 ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}

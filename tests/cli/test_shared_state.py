@@ -13,7 +13,7 @@ from crawler.model.robots import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.postgres import new_state
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ def silence(state: str, seconds: float, name: str = "") -> None:
 
 async def test_status_shows_members(state: str, run: Run) -> None:
     silence(state, 100, "web-2:7\x1b[31m")
-    code, out, err = run("status", "--state", state)
-    assert code == 0, err
+    out, _ = run.ok("status", "--state", state)
     assert "leader    " + socket.gethostname() in out
     assert "silent    web-2:7" in out
     assert "heartbeat 1 min 40 s ago" in out
@@ -116,8 +115,7 @@ async def test_member_that_left_is_gone(state: str, run: Run) -> None:
 
 
 async def test_healthcheck_of_shared_state_counts_no_urls(state: str, run: Run) -> None:
-    code, out, _ = run("status", "--state", state, "--alive", "60")
-    assert code == 0
+    out, _ = run.ok("status", "--state", state, "--alive", "60")
     assert "leader" in out
     assert "discovered" not in out, "all members ask every minute"
     _, out, _ = run("status", "--state", state, "--alive", "60", "--format", "json")
@@ -155,8 +153,7 @@ def named(out: str, name: str) -> dict[str, Any]:
 
 async def test_state_list_shows_crawls_of_database(state: str, run: Run) -> None:
     place, _, name = state.partition("#")
-    code, out, err = run("state", "list", "--state", place, "--format", "json")
-    assert code == 0, err
+    out, _ = run.ok("state", "list", "--state", place, "--format", "json")
     crawl = named(out, name)
     assert (crawl["run"], crawl["status"], crawl["members"]) == (1, "crawling", 2)
     assert crawl["bytes"] > 100_000
@@ -176,10 +173,9 @@ async def test_state_is_created_upgraded_and_dropped(run: Run) -> None:
     _, out, _ = run("state", "list", "--state", place, "--format", "json")
     crawl = named(out, "shop.example.com_8443")
     assert (crawl["run"], crawl["schema"].rpartition("_")[0]) == (None, "smc_shop_example_com_8443")
-    assert run("state", "upgrade", crawl["schema"].removeprefix("smc_"), "--state", place)[0] == 0
-    assert run("state", "upgrade", "--state", place)[0] == 0
-    code, out, _ = run("state", "drop", "shop.example.com_8443", "--state", place)
-    assert code == 0
+    run.ok("state", "upgrade", crawl["schema"].removeprefix("smc_"), "--state", place)
+    run.ok("state", "upgrade", "--state", place)
+    out, _ = run.ok("state", "drop", "shop.example.com_8443", "--state", place)
     assert "dropped, " in out
     code, _, err = run("state", "drop", url, "--state", place)
     assert code == 3
@@ -204,7 +200,7 @@ async def test_crawl_with_members_at_work_is_not_dropped(state: str, run: Run) -
     assert code == 9
     assert "2 members are at work" in err
     execute(state, "UPDATE member SET gone = true")
-    assert run("state", "drop", "--state", state)[0] == 0
+    run.ok("state", "drop", "--state", state)
 
 
 async def test_role_without_create_works_on_tables_made_for_it(run: Run) -> None:
@@ -215,23 +211,22 @@ async def test_role_without_create_works_on_tables_made_for_it(run: Run) -> None
     code, _, err = run("state", "init", "--state", own)
     assert code == 3
     assert "may not create schemas" in err
-    assert run("state", "init", "--state", state, "--owner", "reduced")[0] == 0
+    run.ok("state", "init", "--state", state, "--owner", "reduced")
     frontier = opened(own)
     await frontier.begin("settings")
     assert await frontier.add([Visit(Url(SITE + "/"))]) == 1
     [lease] = (await frontier.lease(1)).leases
     await frontier.settle([Settlement(lease, Verdict(Listed()))])
     await frontier.close()
-    assert run("status", "--state", own)[0] == 0
-    assert run("state", "drop", "--state", own)[0] == 0
+    run.ok("status", "--state", own)
+    run.ok("state", "drop", "--state", own)
 
 
 async def test_state_of_other_user_is_listed_but_not_read(state: str, run: Run) -> None:
     execute(f"{database(state)}#x", "DROP ROLE IF EXISTS stranger")
     execute(f"{database(state)}#x", "CREATE ROLE stranger LOGIN")
     place, _, name = state.replace("crawler@", "stranger@").partition("#")
-    code, out, _ = run("state", "list", "--state", place)
-    assert code == 0
+    out, _ = run.ok("state", "list", "--state", place)
     [line] = [line for line in out.splitlines() if line.startswith(name)]
     assert line.endswith("not readable by this user")
 

@@ -19,7 +19,7 @@ from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.settings.load import FILE
 from crawler.settings.sections import Settings, State
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 
 def site_of(*pages: str) -> Site:
@@ -54,8 +54,7 @@ def paths(file: str, origin: str) -> list[str]:
 
 def test_each_site_has_its_own_state_and_files(run: Run, origins: list[str]) -> None:
     write(origins, "", 'exclude = "/no"')
-    code, _, err = run("crawl")
-    assert code == 0, err
+    _, err = run.ok("crawl")
     assert paths("sitemaps/shop/sitemap.xml", origins[0]) == ["/", "/a"]
     assert paths("sitemaps/docs/sitemap.xml", origins[1]) == ["/", "/b"]
     assert sorted(path.name for path in Path(".sitemap-crawler").glob("*.db")) == ["docs.db", "shop.db"]
@@ -70,15 +69,15 @@ def test_each_site_has_its_own_state_and_files(run: Run, origins: list[str]) -> 
 
 def test_one_site_by_name_or_by_url(run: Run, origins: list[str]) -> None:
     write(origins, 'output = "public"')
-    assert run("crawl", "--site", "docs")[0] == 0
+    run.ok("crawl", "--site", "docs")
     assert (Path("sitemaps/docs").exists(), Path("public").exists()) == (True, False)
-    assert run("crawl", f"{origins[0]}/")[0] == 0
+    run.ok("crawl", f"{origins[0]}/")
     assert Path("public/sitemap.xml").exists()
     assert (
         json.loads(run("list", "pages", "--site", "shop", "--format", "json")[1])[0]["url"]
         == origins[0] + "/"
     )
-    assert run("explain", "/b", "--site", "docs")[0] == 0
+    run.ok("explain", "/b", "--site", "docs")
     assert re.search(r"\noutput += public ", run("config", "--site", "shop")[1])
     assert run("config", "check", FILE)[1] == f"{FILE}: valid, 3 settings, 2 sites.\n"
     code, _, err = run("crawl", f"{origins[0]}/", "--site", "docs")
@@ -168,8 +167,7 @@ def test_several_sites_by_name(run: Run, origins: list[str], monkeypatch: pytest
     write(origins)
     with Path(FILE).open("a") as file:
         file.write('[[site]]\nname = "third"\nstart = "https://third.invalid/"\n')
-    code, _, err = run("crawl", "--site", "docs", "--site", "shop")
-    assert code == 0, err
+    _, err = run.ok("crawl", "--site", "docs", "--site", "shop")
     assert sorted(path.name for path in Path("sitemaps").iterdir()) == ["docs", "shop"]
     for name in ("shop", "docs"):
         assert f"\n\n{name}\nPublished  " in err, "each summary names its site"
@@ -188,10 +186,10 @@ def test_the_site_whose_folder_is_longest_is_meant(run: Run) -> None:
         site.page(page, links=["a", "b"])
     with site.serve() as origin:
         write([f"{origin}/shop/", f"{origin}/docs/"], common=COMMON + '[scope]\nscope = "path"\n')
-        assert run("crawl", "-q")[0] == 0
+        run.ok("crawl", "-q")
         for path, name in (("shop/a", "shop"), ("docs/b", "docs"), ("docs/none", "docs")):
             assert f".sitemap-crawler/{name}.db" in run("status", f"{origin}/{path}")[1]
-        assert run("explain", f"{origin}/docs/b")[0] == 0
+        run.ok("explain", f"{origin}/docs/b")
         assert run("explain", f"{origin}/b")[0] == 8, (
             "the reason for a URL outside of its folder is asked, too"
         )
@@ -204,7 +202,7 @@ def test_a_state_that_is_of_no_site_cannot_be_crawled(run: Run, origins: list[st
     code, _, err = run("crawl", "--state", "x.db")
     said = f"--state x.db is of no site in {FILE}: add one of --site shop, --site docs, or a URL."
     assert (code, said in err, Path("x.db").exists()) == (2, True, False)
-    assert run("crawl", "--state", "x.db", "--site", "shop", "-q")[0] == 0
+    run.ok("crawl", "--state", "x.db", "--site", "shop", "-q")
     assert Path("x.db").exists()
 
 
@@ -238,7 +236,7 @@ def test_a_state_of_the_environment_is_one_for_each_site(
     assert run("status", "--alive", "100")[1].count("all accounted for") == 2
     monkeypatch.setenv("SITEMAP_CRAWLER_SITE", "docs")
     assert run("list", "pages")[1].count(origins[1]) == 3
-    assert run("validate", "sitemaps/docs")[0] == 0
+    run.ok("validate", "sitemaps/docs")
 
 
 def test_config_shows_what_each_site_has_of_its_own(run: Run, origins: list[str]) -> None:
@@ -308,9 +306,9 @@ def test_status_and_report_show_every_site(run: Run, origins: list[str]) -> None
         rows = map(json.loads, lines) if form == "jsonl" else csv.DictReader(lines)
         codes = {(row["name"], row["code"]) for row in rows if "code" in row}
         assert codes >= {("shop", "no-lastmod"), ("docs", "no-lastmod")}
-    assert run("report", "--site", "shop", "--report", "x.json")[0] == 0
+    run.ok("report", "--site", "shop", "--report", "x.json")
     assert Path("x.json").exists()
-    assert run("report", "--report", "y.json")[0] == 0
+    run.ok("report", "--report", "y.json")
     assert sorted(path.name for path in Path().glob("y*")) == ["y-docs.json", "y-shop.json"]
 
 

@@ -8,8 +8,8 @@ from crawler.app.settings_urls import line_url, start_url
 from crawler.cli.demo.site import Site
 from crawler.errors import ConfigError
 from crawler.parse.normalise import Normaliser
-from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, little_site, locs, sentence
+from tests.commands import Run
 from tests.server import free_port
 
 NORMALISE = Normaliser()
@@ -105,7 +105,7 @@ def test_path_is_one_of_the_only_state(run: Run) -> None:
     site.robots("User-agent: *\nDisallow: /private\n")
     other = f"http://localhost:{free_port()}"
     with site.serve() as origin:
-        assert run("crawl", origin, *QUICK)[0] == 0
+        run.ok("crawl", origin, *QUICK)
         assert run("robots", "/private")[1].startswith(f"forbidden  {origin}/private\n")
         for typed in ("/deep", "deep"):
             assert run("explain", typed)[1].startswith(f"{origin}/deep\n")
@@ -130,7 +130,7 @@ def test_crawl_takes_bare_names_as_argument_and_in_a_file(run: Run, tmp_path: Pa
     with little_site().serve() as origin:
         bare = origin.removeprefix("http://")
         (tmp_path / "urls.txt").write_text(f"{bare}/a\n{bare}/deep\n")
-        assert run("crawl", bare, *QUICK, "--state", "one.db")[0] == 0
+        run.ok("crawl", bare, *QUICK, "--state", "one.db")
         code, _, err = run("crawl", "-i", "urls.txt", "--list-only", *QUICK, "--state", "two.db", "-o", "two")
     assert code == 0, err
     assert len(locs(tmp_path / "two/sitemap.xml.gz")) == 2
@@ -170,14 +170,14 @@ def test_mistyped_path_leaves_no_state(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
         assert run("crawl", f"{origin}/nope", *QUICK)[0] == 4
         assert not (tmp_path / ".sitemap-crawler").exists()
-        assert run("crawl", origin, *QUICK)[0] == 0
+        run.ok("crawl", origin, *QUICK)
         assert run("crawl", f"{origin}/nope", *QUICK)[0] == 4
         assert run("explain", f"{origin}/a")[0] == 0, "a state with pages is kept"
 
 
 def test_state_of_a_crawled_site_is_kept_while_it_is_down(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
-        assert run("crawl", origin, *QUICK)[0] == 0
+        run.ok("crawl", origin, *QUICK)
     [state] = tmp_path.rglob("*.db")
     (tmp_path / "empty").mkdir()
     assert run("crawl", origin, *QUICK, "-o", "empty")[0] == 4

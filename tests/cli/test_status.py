@@ -11,7 +11,7 @@ from crawler.cli.demo.site import Site
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.settings.sections import Settings, State
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 
 def crawled(run: Run, *words: str) -> str:

@@ -19,8 +19,8 @@ from crawler.model import failpoints
 from crawler.sitemap.publish import object_store
 from tests import program
 from tests import server as site_server
-from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK, little_site
+from tests.commands import Run
 from tests.s3 import S3, SECRET, Request, package
 from tests.server import Origin, Talk, http, page
 from tests.waiting import send_signal, until
@@ -55,8 +55,7 @@ def record(s3: S3) -> dict[str, object]:
 def test_a_second_night_on_another_machine(run: Run, tmp_path: Path, s3: S3) -> None:
     site = little_site()
     with site.serve() as origin:
-        code, _, err = run(*words(origin, s3))
-        assert code == 0, err
+        _, err = run.ok(*words(origin, s3))
         assert [path.name for path in tmp_path.iterdir()] == ["sitemaps"], "nothing but the sitemap is left"
         assert s3.objects() == ["p/site.db", *packs(s3)]
         assert len(packs(s3)) == 1
@@ -77,7 +76,7 @@ def test_what_reads_a_state_reads_a_copy(run: Run, s3: S3, tmp_path: Path) -> No
     with little_site().serve() as origin:
         code, _, err = run("status", "--state", place(s3))
         assert (code, f"There is no state at {place(s3)}: crawl first" in err) == (3, True), err
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
         s3.ask("PUT", "p/site.db.lock", b"another job is at work")
         s3.log.clear()
         commands = {
@@ -101,7 +100,7 @@ def test_what_reads_a_state_reads_a_copy(run: Run, s3: S3, tmp_path: Path) -> No
 
 def test_submit_notes_in_the_state_what_it_sent(run: Run, s3: S3) -> None:
     with little_site().serve() as origin:
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
         before = record(s3)
         code, out, err = run("submit", "--state", place(s3), "--indexnow-key", "0f3c9a51d2e84b76")
         assert (code, "First submission" in out) == (0, True), err
@@ -115,8 +114,7 @@ def test_several_sites_and_two_processes(run: Run, s3: S3) -> None:
             f'[pace]\nrate = 0\nprocesses = 2\n[state]\nstate = "{place(s3)}"\n'
             f'[[site]]\nname = "one"\nstart = "{first}"\n[[site]]\nname = "two"\nstart = "{second}"\n'
         )
-        code, _, err = run("crawl")
-        assert code == 0, err
+        run.ok("crawl")
         assert {name for name in s3.objects() if name.endswith(".db")} == {"p/site-one.db", "p/site-two.db"}
         code, out, _ = run("status", "--site", "two")
         assert (code, f"{second}" in out, f"s3://{s3.bucket}/p/site-two.db" in out) == (0, True, True)
@@ -125,7 +123,7 @@ def test_several_sites_and_two_processes(run: Run, s3: S3) -> None:
 def test_nights_with_a_budget(run: Run, s3: S3) -> None:
     site = little_site()
     with site.serve() as origin:
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
         for _ in range(3):
             code, _, err = run(*words(origin, s3, "--budget", "1"))
             assert code in {0, 7}, err
@@ -183,8 +181,7 @@ def test_the_lock_of_a_killed_job_ends_by_the_clock_of_the_store(
         s3.ask("PUT", "p/site.db.lock", json.dumps({"token": token, "puts": 1}).encode())
         s3.ask("PUT", f"p/site.db.{token}.1.gz", b"put, and not recorded")
         monkeypatch.setattr(stored_state, "EXPIRY", -10.0)
-        code, _, err = run(*words(origin, s3, "-q"))
-        assert code == 0, err
+        run.ok(*words(origin, s3, "-q"))
         assert s3.objects() == ["p/site.db", *packs(s3)]
         assert len(packs(s3)) == 1
 
@@ -201,7 +198,7 @@ def test_a_job_that_lost_its_lock_publishes_nothing(
         "state replaced": lambda: s3.ask("PUT", "p/site.db", s3.ask("GET", "p/site.db")[0] + b" "),
     }[how]
     with little_site().serve() as origin:
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
         before = {path: path.read_bytes() for path in tmp_path.glob("sitemaps/*")}
 
         def at(name: str) -> None:
@@ -268,7 +265,7 @@ def test_a_store_that_fails_at_the_end_keeps_the_state_it_had(
                 return fault if method == "DELETE" and key.endswith(".gz") else None
 
     with little_site().serve() as origin:
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
         before = record(s3)
         s3.fault = fails
         code, _, err = run(*words(origin, s3, "-q"))
@@ -327,7 +324,7 @@ DAMAGES = {
 def test_a_damaged_state_is_not_opened(run: Run, s3: S3, tmp_path: Path, how: str) -> None:
     site = little_site()
     with site.serve() as origin:
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
         damage(s3, how)
         there = {name: s3.ask("GET", name)[0] for name in s3.objects()}
         site.log.clear()
@@ -361,15 +358,14 @@ def test_the_next_job_goes_on_where_a_killed_one_was(
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with little_site().serve() as origin:
-        assert run(*words(origin, s3))[0] == 0
+        run.ok(*words(origin, s3))
         died = program.run(words(origin, s3), patch=f"{SAVE_OFTEN}0.05", dies=moment)
         assert died.returncode == -signal.SIGKILL, died.stderr
         assert "p/site.db.lock" in s3.objects()
         assert [*temporary.glob(f"{scratch.PREFIX}*")]
-        assert run("status", "--state", place(s3))[0] == 0
+        run.ok("status", "--state", place(s3))
         monkeypatch.setattr(stored_state, "EXPIRY", -10.0)
-        code, _, err = run(*words(origin, s3))
-        assert code == 0, err
+        run.ok(*words(origin, s3))
         assert s3.objects() == ["p/site.db", *packs(s3)]
         assert len(packs(s3)) == 1
         assert not [*temporary.glob(f"{scratch.PREFIX}*")]
@@ -408,8 +404,7 @@ def test_what_a_killed_job_had_put_is_not_asked_again(
         released.set()
         before = origin.counts()
         monkeypatch.setattr(stored_state, "EXPIRY", -10.0)
-        code, _, err = run(*call)
-        assert code == 0, err
+        run.ok(*call)
         after = origin.counts()
         assert [name for name in pages if after[name] > before[name]] == []
 

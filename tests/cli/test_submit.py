@@ -20,8 +20,8 @@ from crawler.cli.demo.site import Site
 from crawler.ports import reads
 from crawler.settings.sections import Settings, State
 from tests import program
-from tests.cli.conftest import Run
 from tests.cli.test_cli import QUICK
+from tests.commands import Run
 from tests.server import Origin, Talk, http, serving
 
 KEY = "0123abcd-0123abcd"

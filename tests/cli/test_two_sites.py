@@ -8,7 +8,7 @@ import pytest
 from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.testing import MemorySite
-from tests.cli.conftest import Run
+from tests.commands import Run
 
 QUICK = ("--rate", "0", "--retries", "0")
 
@@ -32,23 +32,22 @@ def sites_in(folder: Path) -> list[str]:
 
 def test_the_second_site_gets_a_folder_of_its_own(run: Run, tmp_path: Path) -> None:
     with site("/a").serve() as first, site("/b").serve() as second:
-        assert run("crawl", first, *QUICK)[0] == 0
+        run.ok("crawl", first, *QUICK)
         own = tmp_path / "sitemaps" / name_of(second)
         for _ in range(2):
-            code, _, err = run("crawl", second, *QUICK)
-            assert code == 0, err
+            _, err = run.ok("crawl", second, *QUICK)
             names = [origin.removeprefix("http://") for origin in (second, first)]
             folder = f"sitemaps/{name_of(second)}"
             assert f"the sitemap of {names[0]} goes to {folder}, as ./sitemaps has that of {names[1]}" in err
             assert f"folder       sitemaps/{name_of(second)}" in err
-        assert run("crawl", first, *QUICK)[0] == 0
+        run.ok("crawl", first, *QUICK)
         assert sites_in(tmp_path / "sitemaps") == [first.removeprefix("http://")]
         assert sites_in(own) == [second.removeprefix("http://")]
-        assert run("export", second, "--force")[0] == 0
+        run.ok("export", second, "--force")
         assert sites_in(tmp_path / "sitemaps") == [first.removeprefix("http://")]
         (tmp_path / "sitemaps/manifest.json").unlink()
         (tmp_path / "sitemaps/sitemap.xml.gz").unlink()
-        assert run("crawl", second, *QUICK)[0] == 0
+        run.ok("crawl", second, *QUICK)
         assert not (tmp_path / "sitemaps/manifest.json").exists(), "the folder of a site does not move"
 
 
@@ -74,7 +73,7 @@ async def test_two_sites_crawled_at_the_same_time_for_the_first_time(
 @pytest.mark.parametrize("folder", ["out", "./out/"])
 def test_a_folder_that_was_named_is_never_shared(run: Run, tmp_path: Path, folder: str) -> None:
     with site("/a").serve() as first, site("/b").serve() as second:
-        assert run("crawl", first, *QUICK, "-o", folder)[0] == 0
+        run.ok("crawl", first, *QUICK, "-o", folder)
         code, _, err = run("crawl", second, *QUICK, "-o", folder)
     assert code == 6
     assert "Choose another place with --output" in " ".join(err.split())
@@ -84,6 +83,6 @@ def test_a_folder_that_was_named_is_never_shared(run: Run, tmp_path: Path, folde
 def test_a_published_site_keeps_its_folder_for_a_copy(run: Run, tmp_path: Path) -> None:
     base = ("--publish-base", "https://www.example.com/shop")
     with site("/a").serve() as first, site("/a").serve() as second:
-        assert run("crawl", first, *QUICK, *base)[0] == 0
-        assert run("crawl", second, *QUICK, *base)[0] == 0
+        run.ok("crawl", first, *QUICK, *base)
+        run.ok("crawl", second, *QUICK, *base)
     assert [path.name for path in (tmp_path / "sitemaps").iterdir() if path.is_dir()] == []

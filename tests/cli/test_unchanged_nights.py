@@ -9,7 +9,7 @@ import pytest
 
 from crawler.cli.demo import faults_site
 from crawler.cli.demo.site import Site
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.postgres import new_state
 
 WORDS = ("--rate", "0", "--retries", "0", "-q", "--force", "--hreflang", "--images", "--bots", "bingbot")
@@ -129,8 +129,8 @@ def test_a_later_night_says_what_a_first_one_does(
 def test_findings_return_after_a_limit(run: Run, site: tuple[Site, str]) -> None:
     _, origin = site
     first = night(run, origin)
-    assert run("crawl", f"{origin}/", *WORDS, "--max-pages", "30")[0] == 0
-    assert run("crawl", f"{origin}/", *WORDS, "--max-depth", "1")[0] == 0
+    run.ok("crawl", f"{origin}/", *WORDS, "--max-pages", "30")
+    run.ok("crawl", f"{origin}/", *WORDS, "--max-depth", "1")
     assert differing(night(run, origin), first) == {}
 
 
@@ -144,7 +144,7 @@ def test_nothing_is_shown_of_what_a_url_was(run: Run, state: str) -> None:
         dated = "Mon, 01 Jan 2024 00:00:00 GMT"
         site.page(f"/{name}", lastmod=dated, headers={"X-Robots-Tag": "bingbot: noindex"})
     with site.serve(port=0) as origin:
-        assert run("crawl", origin, *WORDS[:6], *words)[0] == 0
+        run.ok("crawl", origin, *WORDS[:6], *words)
         avoided = '<a href="/avoided" rel="nofollow">Avoided</a><a href="/page">Page</a>'
         site.page("/", links=[f"/{name}" for name in names if name not in {"avoided", "deep"}], text=avoided)
         site.page("/page", links=["/deep"], title="Page", lastmod="Tue, 02 Jan 2024 00:00:00 GMT")
@@ -153,7 +153,7 @@ def test_nothing_is_shown_of_what_a_url_was(run: Run, state: str) -> None:
         site.raw("/down", status=503)
         site.raw("/empty", headers=[("Content-Type", "text/html")])
         night = ("--exclude", "/excluded", "--max-depth", "1", "--keep-failing", "0", *words)
-        assert run("crawl", origin, *WORDS[:6], *night)[0] == 0
+        run.ok("crawl", origin, *WORDS[:6], *night)
         fields = ("outcome", "status", "title", "type", "bytes", "took", "lastmod", "lastmod_source")
         where = words or (origin,)
         out = run("list", "pages", *where, "--format", "jsonl", "--fields", ",".join(("url", *fields)))[1]
@@ -184,7 +184,7 @@ def test_what_the_last_night_did_not_find_is_new(run: Run, state: str) -> None:
     with site.serve(port=0) as origin:
         for links in (names, names, ["/kept"], [*names[:3]]):
             site.page("/", links=links)
-            assert run("crawl", origin, *WORDS[:6], *words, "--report", "r.json")[0] == 0
+            run.ok("crawl", origin, *WORDS[:6], *words, "--report", "r.json")
         with open("r.json") as file:
             report = json.loads(file.read().replace(origin, ""))
         assert (report["changes"]["since"], report["sitemap"]["added"], report["sitemap"]["removed"]) == (

@@ -20,7 +20,7 @@ from crawler.model.rows import PublicationRow
 from crawler.report.catalogue import Code
 from crawler.report.report import Finding
 from crawler.settings.sections import Settings, State
-from tests.cli.conftest import Run
+from tests.commands import Run
 from tests.server import Answer, LoggedRequest, Origin, Talk, serving, taken_port
 
 SECRET = "s3cr3t-T0KEN-5f2a"
@@ -79,11 +79,11 @@ def breaks(site: Site, *names: str) -> None:
 
 def test_a_successful_run_sends_no_message_unless_asked_to(run: Run, hook: Receiver) -> None:
     with shop().serve() as origin:
-        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK)
         assert hook.posts == []
-        assert run("crawl", origin + "/", *QUICK, "--webhook-when", "change")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--webhook-when", "change")
         assert hook.posts == [], "nothing changed"
-        assert run("crawl", origin + "/", *QUICK, "--webhook-when", "always")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--webhook-when", "always")
     [post], [body] = hook.posts, hook.bodies
     assert (post.method, post.path) == ("POST", f"/hooks/{SECRET}?token={SECRET}")
     assert post.headers["content-type"].startswith("application/json")
@@ -98,8 +98,8 @@ def test_new_errors_are_reported_once(run: Run, hook: Receiver) -> None:
     with site.serve() as origin:
         run("crawl", origin + "/", *QUICK)
         breaks(site, *(f"/gone{n}" for n in range(9)))
-        assert run("crawl", origin + "/", *QUICK, "--max-failed", "1")[0] == 0
-        assert run("crawl", origin + "/", *QUICK, "--max-failed", "1")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--max-failed", "1")
+        run.ok("crawl", origin + "/", *QUICK, "--max-failed", "1")
     [body] = hook.bodies
     lines = body["text"].splitlines()
     assert lines[2] == "New errors: broken-link 9"

@@ -8,16 +8,15 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from crawler.__main__ import main
 from crawler.cli.demo.site import Site
 from crawler.engine.pool import GROUP
 from crawler.settings.sections import Pace
 from tests import program
+from tests.commands import Run
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -154,19 +153,6 @@ def test_full_disk_is_one_line_error_and_next_run_resumes(tmp_path: Path, limit:
     assert sitemaps(tmp_path / "full") == sitemaps(tmp_path / "calm")
 
 
-Run = Callable[[Sequence[str]], tuple[int, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(words: Sequence[str]) -> tuple[int, str]:
-        with pytest.raises(SystemExit) as left:
-            main(list(words))
-        return int(left.value.code or 0), capsys.readouterr().err
-
-    return call
-
-
 def damaged(data: bytes, chance: random.Random) -> bytes:
     """Some bits flipped, or the end cut off."""
     if chance.random() < 0.3:
@@ -181,28 +167,27 @@ def test_damaged_state_opens_intact_or_reports_remedy(tmp_path: Path, run: Run) 
     site = many_pages(30)
     chance = random.Random(12)
     with site.serve() as origin:
-        assert run(words(origin, tmp_path / "calm"))[0] == 0
+        run.ok(*words(origin, tmp_path / "calm"))
         half = [*words(origin, tmp_path / "half"), "--max-pages", "12"]
-        assert run(half)[0] == 7
+        assert run(*half)[0] == 7
         state = (tmp_path / "half/s.db").read_bytes()
         refused = 0
         for number in range(20):
             folder = tmp_path / f"damage-{number}"
             folder.mkdir()
             (folder / "s.db").write_bytes(damaged(state, chance))
-            code, err = run(words(origin, folder))
+            code, _, err = run(*words(origin, folder))
             if code:
                 refused += 1
                 assert code == 3, err
                 assert len(err.strip().splitlines()) == 1
-                again = run([*words(origin, folder), "--fresh"])
-                if (
-                    "is not a state file of" in err
-                ):  # without its application id it may be a foreign file, which is kept
-                    assert again[0] == 3, again[1]
+                again, _, said = run(*words(origin, folder), "--fresh")
+                # Without its application id it may be a foreign file, which is kept.
+                if "is not a state file of" in err:
+                    assert again == 3, said
                     continue
                 assert "--fresh" in err
-                assert again[0] == 0, again[1]
+                assert again == 0, said
             assert sitemaps(folder) == sitemaps(tmp_path / "calm"), number
     assert refused > 5
 
@@ -222,8 +207,7 @@ def test_clock_jump_does_not_stall_crawl(
     monkeypatch.setattr(time, "time", lambda: real() + shift[0])
     with site.serve() as origin:
         began = time.monotonic()
-        code, err = run([*words(origin, tmp_path), "--rate", "100"])
-        assert code == 0, err
+        run.ok(*words(origin, tmp_path), "--rate", "100")
         assert time.monotonic() - began < 900, "it did not wait for the clock to catch up"
     assert len(listed(tmp_path)) == 41
 
@@ -232,15 +216,12 @@ def test_unwritable_folder_is_reported_before_crawl(tmp_path: Path, run: Run) ->
     (tmp_path / "file").write_text("x")
     site = many_pages(3)
     with site.serve() as origin:
-        code, err = run(
-            ["crawl", origin + "/", "-q", "--state", str(tmp_path / "file/s.db"), "-o", str(tmp_path / "o")]
-        )
+        begin = ("crawl", origin + "/", "-q")
+        code, _, err = run(*begin, "--state", str(tmp_path / "file/s.db"), "-o", str(tmp_path / "o"))
         assert (code, site.log) == (3, [])
         assert "file" in err
         if os.geteuid() != 0:
             (tmp_path / "locked").mkdir(mode=0o500)
-            code, err = run(
-                ["crawl", origin + "/", "-q", "--state", ":memory:", "-o", str(tmp_path / "locked/out")]
-            )
+            code, _, err = run(*begin, "--state", ":memory:", "-o", str(tmp_path / "locked/out"))
             assert (code, site.log) == (3, [])
             assert "permission is denied" in err

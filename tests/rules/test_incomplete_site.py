@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,10 @@ from crawler.parse.html import PageSource, extract
 from crawler.parse.url import Url
 from crawler.rules.incomplete_site import Landing, doubts
 from crawler.workers.sandbox import Sandbox
-from tests.cli.conftest import run  # noqa: F401 - a fixture
 from tests.cli.test_cli import locs
+from tests.commands import Run
 from tests.engine.test_crawl import crawl, settings
 
-Run = Callable[..., tuple[int, str, str]]
 QUICK = ("--rate", "0", "--retries", "0", "--state", "state.db")
 PROSE = "<p>" + "A page that says what it has to say. " * 10 + "</p>"
 FORM = '<form method=post><input name=user><input TYPE="Password" name=pw><button>Go</button></form>'
@@ -105,7 +103,7 @@ HIDDEN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", HIDDEN)
-def test_a_start_page_that_hides_the_site_is_not_published(run: Run, tmp_path: Path, kind: str) -> None:  # noqa: F811
+def test_a_start_page_that_hides_the_site_is_not_published(run: Run, tmp_path: Path, kind: str) -> None:
     with site_of(kind).serve() as origin:
         for _ in range(2):  # the second time from the state
             code, _, err = run("crawl", origin + "/", *QUICK, "-q")
@@ -114,8 +112,7 @@ def test_a_start_page_that_hides_the_site_is_not_published(run: Run, tmp_path: P
             assert "--min-urls 1 publishes it anyway" in err
         code, _, err = run("export", "--state", "state.db", "-o", "exported")
         assert (code, HIDDEN[kind] in err) == (6, True)
-        code, _, err = run("crawl", origin + "/", *QUICK, "--min-urls", "1")
-        assert code == 0, err
+        run.ok("crawl", origin + "/", *QUICK, "--min-urls", "1")
         code, _, err = run("crawl", origin + "/", *QUICK)
         assert code == 0, "no first publication any more"
 
@@ -123,7 +120,7 @@ def test_a_start_page_that_hides_the_site_is_not_published(run: Run, tmp_path: P
 @pytest.mark.system
 @pytest.mark.parametrize("how", ["variable", "file"])
 def test_publishing_anyway_can_be_set_by_flag_variable_or_file(
-    run: Run,  # noqa: F811
+    run: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     how: str,
@@ -135,13 +132,13 @@ def test_publishing_anyway_can_be_set_by_flag_variable_or_file(
         (tmp_path / "s.toml").write_text("[guard]\nmin-urls = 1\n")
         words = ("--config", "s.toml")
     with site_of("shell").serve() as origin:
-        assert run("crawl", origin + "/", *QUICK, *words)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, *words)
 
 
 @pytest.mark.system
-def test_no_rule_nofollow_follows_the_links(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_no_rule_nofollow_follows_the_links(run: Run, tmp_path: Path) -> None:
     with site_of("nofollow links").serve() as origin:
-        assert run("crawl", origin + "/", *QUICK, "--no-rule", "nofollow")[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--no-rule", "nofollow")
         assert locs(tmp_path / "sitemaps/sitemap.xml.gz") == [f"{origin}/", f"{origin}/a"]
 
 
@@ -158,12 +155,11 @@ def test_no_rule_nofollow_follows_the_links(run: Run, tmp_path: Path) -> None:  
     ],
     ids=["prose", "short", "analytics", "a login box", "text in the footer", "nofollow elsewhere"],
 )
-def test_a_page_with_text_but_no_links_is_a_site_of_one_page(run: Run, tmp_path: Path, body: str) -> None:  # noqa: F811
+def test_a_page_with_text_but_no_links_is_a_site_of_one_page(run: Run, tmp_path: Path, body: str) -> None:
     site = Site()
     site.raw("/", body=html(body), headers=[("Content-Type", "text/html")])
     with site.serve() as origin:
-        code, _, err = run("crawl", origin + "/", *QUICK)
-        assert code == 0, err
+        _, err = run.ok("crawl", origin + "/", *QUICK)
         assert locs(tmp_path / "sitemaps/sitemap.xml.gz") == [origin + "/"]
     assert f"The site is one page: {origin}/ has no link to another page of the site." in re.sub(
         r"\s+", " ", err
@@ -171,7 +167,7 @@ def test_a_page_with_text_but_no_links_is_a_site_of_one_page(run: Run, tmp_path:
 
 
 @pytest.mark.system
-def test_a_shell_with_pages_from_a_sitemap_is_published(run: Run) -> None:  # noqa: F811
+def test_a_shell_with_pages_from_a_sitemap_is_published(run: Run) -> None:
     site = site_of("shell")
     site.robots("Sitemap: {origin}/map.xml")
     site.sitemap("/map.xml", ["/", "/a"])
@@ -183,14 +179,14 @@ def test_a_shell_with_pages_from_a_sitemap_is_published(run: Run) -> None:  # no
 
 
 @pytest.mark.system
-def test_a_login_form_on_a_site_with_pages_is_not_reported(run: Run) -> None:  # noqa: F811
+def test_a_login_form_on_a_site_with_pages_is_not_reported(run: Run) -> None:
     site = Site()
     pages = [f"/{n}" for n in range(12)]
     site.page("/", text=FORM, links=pages)
     for page in pages:
         site.page(page, text=PROSE)
     with site.serve() as origin:
-        assert run("crawl", origin + "/", *QUICK)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK)
 
 
 WWW = "https://www.example.com"
@@ -198,7 +194,7 @@ WWW = "https://www.example.com"
 
 @pytest.mark.system
 @pytest.mark.parametrize("listed", [0, 3])
-def test_canonicals_on_one_other_origin_suggest_a_copy(run: Run, listed: int) -> None:  # noqa: F811
+def test_canonicals_on_one_other_origin_suggest_a_copy(run: Run, listed: int) -> None:
     site = Site()
     pages = [f"/{n:02}" for n in range(12)]
     site.page("/", links=pages, canonical=f"{WWW}/", text=PROSE)
@@ -210,11 +206,11 @@ def test_canonicals_on_one_other_origin_suggest_a_copy(run: Run, listed: int) ->
         assert f"{13 - listed} of 13 pages name {WWW} as canonical" in err
         assert f"--publish-base {WWW}" in err
         assert "--no-rule canonical" in err
-        assert run("crawl", origin + "/", *QUICK, "--publish-base", WWW)[0] == 0
+        run.ok("crawl", origin + "/", *QUICK, "--publish-base", WWW)
 
 
 @pytest.mark.system
-def test_rules_that_exclude_most_of_the_site_are_reported(run: Run) -> None:  # noqa: F811
+def test_rules_that_exclude_most_of_the_site_are_reported(run: Run) -> None:
     site = Site()
     site.robots("User-agent: *\nDisallow: /x")
     site.page("/", links=["/x1", "/x2", "/x3", "/a"], text=PROSE)
@@ -283,14 +279,14 @@ async def test_traps_are_closed_even_if_html_is_not_listed(tmp_path: Path) -> No
 
 @pytest.mark.system
 @pytest.mark.parametrize("words", [("--max-pages", "1", "--allow-partial"), ("--force",)])
-def test_doubts_do_not_prevent_partial_or_forced_publication(run: Run, words: tuple[str, ...]) -> None:  # noqa: F811
+def test_doubts_do_not_prevent_partial_or_forced_publication(run: Run, words: tuple[str, ...]) -> None:
     with site_of("login").serve() as origin:
         code, _, err = run("crawl", origin + "/", *QUICK, *words, "-q")
     assert code == (7 if "--max-pages" in words else 0), err
 
 
 @pytest.mark.system
-def test_an_empty_start_page_is_an_empty_site(run: Run) -> None:  # noqa: F811
+def test_an_empty_start_page_is_an_empty_site(run: Run) -> None:
     site = Site()
     site.raw("/", headers=[("Content-Type", "text/html")])
     with site.serve() as origin:

@@ -3,34 +3,19 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from crawler.__main__ import main
 from crawler.cli.demo.site import Site
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
 from crawler.sitemap.diff import NEW, OLD, Comparison, EntryChange
 from crawler.sitemap.write.writer import Style, Writer
+from tests.commands import Run
 
-Run = Callable[..., tuple[int, list[str], str]]
 SITE = "https://example.com"
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> tuple[int, list[str], str]:
-        with pytest.raises(SystemExit) as left:
-            main(words)
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out.splitlines(), err
-
-    return call
 
 
 def put(folder: Path, entries: dict[str, str | None], **style: object) -> None:
@@ -70,7 +55,7 @@ def test_dates_are_compared_as_instants(run: Run, tmp_path: Path) -> None:
     )
     xmlns = "http://www.sitemaps.org/schemas/sitemap/0.9"
     (tmp_path / "new.xml").write_text(f'<urlset xmlns="{xmlns}">{"".join(entries)}</urlset>')
-    code, out, _ = run("diff", "old", "new.xml")
+    code, out, _ = run.lines("diff", "old", "new.xml")
     assert (code, out) == (8, [
         f"~ {SITE}/3  ({same} → no date)", f"~ {SITE}/4  ({same} → 2026-01-01T00:00:00+00:00)",
     ])  # fmt: skip
@@ -79,7 +64,7 @@ def test_dates_are_compared_as_instants(run: Run, tmp_path: Path) -> None:
 def test_files_folders_and_forms_can_be_mixed(run: Run, tmp_path: Path) -> None:
     put(tmp_path / "old", {"a": "2024-01-01", "b": None, "c": None}, max_urls=1)
     put(tmp_path / "new", {"a": "2024-01-02", "b": None, "d": None}, gzip=False)
-    code, out, err = run("diff", "old", "new/sitemap.xml")
+    code, out, err = run.lines("diff", "old", "new/sitemap.xml")
     assert code == 8
     assert out == [
         f"~ {SITE}/a  (2024-01-01T00:00:00+00:00 → 2024-01-02T00:00:00+00:00)",
@@ -87,7 +72,7 @@ def test_files_folders_and_forms_can_be_mixed(run: Run, tmp_path: Path) -> None:
         f"+ {SITE}/d",
     ]
     assert err == "3 URLs before, 3 after: 1 added, 1 removed, 1 changed.\n"
-    assert run("diff", "old", "old/sitemap.xml.gz") == (
+    assert run.lines("diff", "old", "old/sitemap.xml.gz") == (
         0,
         [],
         "3 URLs before, 3 after: 0 added, 0 removed, 0 changed.\n",
@@ -97,11 +82,11 @@ def test_files_folders_and_forms_can_be_mixed(run: Run, tmp_path: Path) -> None:
 def test_changes_as_json(run: Run, tmp_path: Path) -> None:
     put(tmp_path / "old", {"a": None})
     put(tmp_path / "new", {"b": None})
-    _, out, _ = run("diff", "old", "new", "--format", "jsonl")
+    _, out, _ = run.lines("diff", "old", "new", "--format", "jsonl")
     removed, added, totals = map(json.loads, out)
-    _, out, _ = run("diff", "old", "new", "--format", "json")
+    _, out, _ = run.lines("diff", "old", "new", "--format", "json")
     assert json.loads("".join(out)) == {"changes": [removed, added], **totals}
-    _, out, _ = run("diff", "old", "old", "--format", "json")
+    _, out, _ = run.lines("diff", "old", "old", "--format", "json")
     assert json.loads("".join(out))["changes"] == []
     assert removed == {"change": "removed", "url": f"{SITE}/a", "old": None, "new": None, "reason": None}
     assert added["change"] == "added"
@@ -120,8 +105,8 @@ def test_diff_of_a_sitemap_and_a_state_has_reasons(run: Run) -> None:
     site.sitemap("/live.xml", ["/", "/kept", "/hidden", "/moved", "/broken", "/orphan"])
     with site.serve() as origin:
         words = ["crawl", origin + "/", "--rate", "0", "--retries", "0", "--state", "s.db", "-q"]
-        assert run(*words, "--seed-sitemaps", "off")[0] == 0
-        code, out, _ = run("diff", f"{origin}/live.xml", "s.db", "--rate", "0")
+        assert run.lines(*words, "--seed-sitemaps", "off")[0] == 0
+        code, out, _ = run.lines("diff", f"{origin}/live.xml", "s.db", "--rate", "0")
         assert code == 8
         assert [line.replace(origin, "") for line in out] == [
             "- /broken  (failed:not-found: not found (404, 410))",
@@ -131,8 +116,8 @@ def test_diff_of_a_sitemap_and_a_state_has_reasons(run: Run) -> None:
             "- /orphan  (no page links to it, and no seed contains it)",
         ]
         site.page("/", links=["/new"])
-        run(*words, "--seed-sitemaps", "off", "--force")
-        _, out, _ = run("diff", f"{origin}/live.xml", "sitemaps", "--state", "s.db", "--rate", "0")
+        run.lines(*words, "--seed-sitemaps", "off", "--force")
+        _, out, _ = run.lines("diff", f"{origin}/live.xml", "sitemaps", "--state", "s.db", "--rate", "0")
         assert f"- {origin}/kept  (no longer linked: run 1 was the last to find it)" in out
 
 
@@ -146,9 +131,9 @@ def test_urls_not_reached_by_unfinished_run_are_not_called_lost(run: Run) -> Non
     site.sitemap("/live.xml", ["/", "/a", "/deep", "/never"])
     with site.serve() as origin:
         words = ["crawl", origin + "/", "--rate", "0", "--state", "s.db", "-q", "--seed-sitemaps", "off"]
-        assert run(*words)[0] == 0
-        assert run(*words, "--max-pages", "1", "--exclude", "/none")[0] == 7
-        _, out, _ = run("diff", f"{origin}/live.xml", "s.db", "--rate", "0")
+        assert run.lines(*words)[0] == 0
+        assert run.lines(*words, "--max-pages", "1", "--exclude", "/none")[0] == 7
+        _, out, _ = run.lines("diff", f"{origin}/live.xml", "s.db", "--rate", "0")
         assert [line.replace(origin, "") for line in out] == [
             "- /a  (run 2 is unfinished and has not finished it yet; listed before)",
             "- /deep  (run 2 is unfinished and has not reached it yet; run 1 recorded listed)",
@@ -160,7 +145,7 @@ def test_urls_not_reached_by_unfinished_run_are_not_called_lost(run: Run) -> Non
 def test_an_unreadable_place_is_one_sentence(run: Run, tmp_path: Path, place: str) -> None:
     (tmp_path / "empty").mkdir()
     put(tmp_path / "new", {"a": None})
-    code, _, err = run("diff", place, "new")
+    code, _, err = run.lines("diff", place, "new")
     assert code == 2
     assert f"{place} cannot be read" in err
     assert "Traceback" not in err
@@ -201,7 +186,7 @@ def peak_of_diff(folder: Path, count: int) -> int:
 def test_a_file_that_is_not_a_sitemap_is_exit_2(run: Run, tmp_path: Path, body: str, order: int) -> None:
     put(tmp_path / "old", {"a": None, "b": None})
     (tmp_path / "page.html").write_text(body)
-    code, out, err = run("diff", *["old", "page.html"][::order])
+    code, out, err = run.lines("diff", *["old", "page.html"][::order])
     assert (code, out) == (2, [])
     assert "page.html is not a sitemap: it " in err
 
@@ -209,15 +194,15 @@ def test_a_file_that_is_not_a_sitemap_is_exit_2(run: Run, tmp_path: Path, body: 
 def test_an_empty_urlset_is_a_sitemap(run: Run, tmp_path: Path) -> None:
     put(tmp_path / "old", {"a": None})
     (tmp_path / "none.xml").write_text('<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"/>')
-    assert run("diff", "old", "none.xml")[:2] == (8, [f"- {SITE}/a"])
+    assert run.lines("diff", "old", "none.xml")[:2] == (8, [f"- {SITE}/a"])
 
 
 @pytest.mark.parametrize("gzip", [True, False])
 def test_json_lines_are_read(run: Run, tmp_path: Path, gzip: bool) -> None:
     put(tmp_path / "old", {"a": "2024-01-01", "b": None})
     put(tmp_path / "new", {"a": "2024-01-01", "b": None}, form="jsonl", gzip=gzip)
-    assert run("diff", "old", "new")[0] == 0
-    assert run("validate", "new") == (0, [], "1 file, 2 URLs: valid.\n")
+    assert run.lines("diff", "old", "new")[0] == 0
+    assert run.lines("validate", "new") == (0, [], "1 file, 2 URLs: valid.\n")
 
 
 def test_urls_are_normalised(run: Run, tmp_path: Path) -> None:
@@ -225,5 +210,5 @@ def test_urls_are_normalised(run: Run, tmp_path: Path) -> None:
     site = Site()
     site.sitemap("/s%C3%BC.xml", [f"{SITE}/a"])
     with site.serve() as origin:
-        assert run("diff", "old", origin.upper() + "/sü.xml#top")[0] == 0
+        assert run.lines("diff", "old", origin.upper() + "/sü.xml#top")[0] == 0
     assert {request.target for request in site.log} == {"/s%C3%BC.xml"}

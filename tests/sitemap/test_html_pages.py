@@ -19,8 +19,8 @@ from crawler.sitemap.publish.publish import CrawlToPublish, check_folder, publis
 from crawler.sitemap.write.html_pages import FOLDERS, LINKS, HtmlPages
 from crawler.sitemap.write.shards import OldFiles
 from crawler.sitemap.write.writer import HTML_PAGE
-from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
 from tests.cli.test_cli import QUICK
+from tests.commands import Run
 
 pytestmark = pytest.mark.anyio
 SITE = "https://example.com"
@@ -161,21 +161,20 @@ def test_folders_beyond_a_limit_count_together(tmp_path: Path) -> None:
     assert f"other folders{FOLDERS - 400:,}2026-11-02" in Read(tmp_path / HTML_PAGE).text
 
 
-def test_a_crawl_has_titles_and_its_report_a_link(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_a_crawl_has_titles_and_its_report_a_link(run: Run, tmp_path: Path) -> None:
     site = Site()
     site.page("/", links=["/a/b"], title="The home of lanterns")
     site.page("/a/b", title="A & B")
     with site.serve() as origin:
         made = []
         for _ in range(2):
-            code, _, err = run("crawl", f"{origin}/", *QUICK, "--format", "html", "--report", "report.html")
-            assert code == 0, err
+            run.ok("crawl", f"{origin}/", *QUICK, "--format", "html", "--report", "report.html")
             made.append({path.name: path.read_bytes() for path in (tmp_path / "sitemaps").glob("sitemap*")})
     assert made[0] == made[1]
     page = Read(tmp_path / "sitemaps" / HTML_PAGE)
     assert "The home of lanterns" in page.text
     assert "A & B" in page.text
     assert f"{origin}/{HTML_PAGE}" in Read(tmp_path / "report.html").links
-    assert run("export", origin, "-o", "again")[0] == 0
+    run.ok("export", origin, "-o", "again")
     assert (tmp_path / "again" / HTML_PAGE).read_bytes() == made[0][HTML_PAGE]
-    assert run("validate", "sitemaps", "--allow-address", "127.0.0.0/8")[0] == 0
+    run.ok("validate", "sitemaps", "--allow-address", "127.0.0.0/8")

@@ -19,8 +19,8 @@ from crawler.settings.sitemap_sections import SitemapSection
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.manifest import place_of
 from crawler.sitemap.publish.publish import CrawlToPublish, publish
-from tests.cli.conftest import Run, run  # noqa: F401 - a fixture
 from tests.cli.test_cli import QUICK
+from tests.commands import Run
 
 pytestmark = pytest.mark.anyio
 SITE = "https://example.com"
@@ -125,7 +125,7 @@ async def test_the_manifest_names_the_sections(tmp_path: Path) -> None:
     assert manifest["urls"] == len(PATHS)
 
 
-def test_commands_know_sections(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_commands_know_sections(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text('[[section]]\nname = "blog"\nmatch = "/blog/*"\n')
     site = Site()
     site.page("/", links=["/blog/a", "/c"])
@@ -133,14 +133,14 @@ def test_commands_know_sections(run: Run, tmp_path: Path) -> None:  # noqa: F811
     site.page("/c")
     with site.serve() as origin:
         for _ in range(2):
-            assert run("crawl", f"{origin}/", *QUICK, "--config", "a.toml", "--no-gzip")[0] == 0
+            run.ok("crawl", f"{origin}/", *QUICK, "--config", "a.toml", "--no-gzip")
             made = {path.name: path.read_bytes() for path in (tmp_path / "sitemaps").iterdir()}
     assert {"sitemap-00001.xml", "sitemap-blog-00001.xml", "sitemap.xml"} < made.keys()
-    assert run("export", origin, "-o", "again")[0] == 0
+    run.ok("export", origin, "-o", "again")
     for name in made.keys() - {"manifest.json"}:
         assert (tmp_path / "again" / name).read_bytes() == made[name]
-    assert run("validate", "sitemaps")[0] == 0
-    assert run("diff", "sitemaps", "again")[0] == 0
+    run.ok("validate", "sitemaps")
+    run.ok("diff", "sitemaps", "again")
     assert "sitemap-blog-00001.xml" in run("explain", f"{origin}/blog/a")[1]
 
 

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawler.__main__ import main
 from crawler.cli.demo.site import Site
 from crawler.model.facts import Entry
 from crawler.model.protocol import NAMESPACE
@@ -26,6 +25,7 @@ from crawler.sitemap.validate.file import Check
 from crawler.sitemap.validate.findings import WARNINGS, FaultCode
 from crawler.sitemap.validate.xml import Ampersands
 from crawler.sitemap.write.writer import Style, Writer
+from tests.commands import Run
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -408,21 +408,6 @@ def test_w3c_datetimes(text: str, iso: str | None) -> None:
 
 # -- the command -----------------------------------------------------------------------------------------
 
-Run = Callable[..., tuple[int, list[str], str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> tuple[int, list[str], str]:
-        with pytest.raises(SystemExit) as left:
-            main(["validate", *words])
-        out, err = capsys.readouterr()
-        return int(left.value.code or 0), out.splitlines(), err
-
-    return call
-
 
 def write_set(folder: Path, count: int = 5) -> None:
     writer = Writer(folder, "https://example.com", Style(max_urls=2))
@@ -432,10 +417,14 @@ def write_set(folder: Path, count: int = 5) -> None:
 
 def test_written_sitemaps_are_valid_and_index_is_followed(run: Run, tmp_path: Path) -> None:
     write_set(tmp_path)
-    assert run("sitemap.xml.gz") == (0, [], "4 files, 3 sitemaps in an index, 5 URLs: valid.\n")
+    assert run.lines("validate", "sitemap.xml.gz") == (
+        0,
+        [],
+        "4 files, 3 sitemaps in an index, 5 URLs: valid.\n",
+    )
     (tmp_path / "sitemap-00002.xml.gz").write_bytes(b"<x/>")
     (tmp_path / "sitemap-00003.xml.gz").unlink()
-    code, out, _ = run("sitemap.xml.gz")
+    code, out, _ = run.lines("validate", "sitemap.xml.gz")
     assert code == 8
     assert out == [
         "sitemap-00002.xml.gz: error not-gzip: is named .gz and is not gzip",
@@ -447,10 +436,10 @@ def test_written_sitemaps_are_valid_and_index_is_followed(run: Run, tmp_path: Pa
 def test_duplicates_and_hosts_are_checked_across_files_of_index(run: Run, tmp_path: Path) -> None:
     write_set(tmp_path, 4)
     (tmp_path / "sitemap-00002.xml.gz").write_bytes((tmp_path / "sitemap-00001.xml.gz").read_bytes())
-    code, out, _ = run("sitemap.xml.gz")
+    code, out, _ = run.lines("validate", "sitemap.xml.gz")
     assert code == 8
     assert [line.split(": ")[1] for line in out] == ["warning duplicate"] * 2
-    code, out, _ = run("sitemap.xml.gz", "--publish-base", "https://www.example.com")
+    code, out, _ = run.lines("validate", "sitemap.xml.gz", "--publish-base", "https://www.example.com")
     assert {line.split(": ")[1] for line in out} == {"error loc-host", "warning duplicate"}
 
 
@@ -463,7 +452,7 @@ def test_urls_are_fetched_and_index_is_followed_on_its_host(run: Run) -> None:
     body = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs)
     site.raw("/index.xml", body=f"<sitemapindex {NS}>{body}</sitemapindex>".encode())
     with site.serve() as origin:
-        code, out, err = run(f"{origin}/index.xml", "--rate", "0")
+        code, out, err = run.lines("validate", f"{origin}/index.xml", "--rate", "0")
     assert code == 8
     said = [line.removeprefix(origin) for line in out]
     assert "/2.xml: error unreadable: cannot be read: the server responded with status 404" in said
@@ -478,10 +467,13 @@ def test_urls_are_fetched_and_index_is_followed_on_its_host(run: Run) -> None:
 
 def test_findings_as_json(run: Run, tmp_path: Path) -> None:
     (tmp_path / "s.xml").write_text(entry("<loc>x\x1b[31m</loc>".replace("\x1b", "")))
-    code, out, _ = run("s.xml", "--format", "jsonl")
+    code, out, _ = run.lines("validate", "s.xml", "--format", "jsonl")
     assert code == 8
     first, totals = map(json.loads, out)
-    assert json.loads("".join(run("s.xml", "--format", "json")[1])) == {"findings": [first], **totals}
+    assert json.loads("".join(run.lines("validate", "s.xml", "--format", "json")[1])) == {
+        "findings": [first],
+        **totals,
+    }
     assert first == {
         "place": "s.xml", "line": 2, "severity": "error", "code": "loc-invalid",
         "says": "is not an absolute http(s) URL: x[31m",
@@ -493,7 +485,7 @@ def test_findings_as_json(run: Run, tmp_path: Path) -> None:
 
 def test_many_findings_of_one_kind_are_only_counted(run: Run, tmp_path: Path) -> None:
     (tmp_path / "s.txt").write_text("https://a.example/\n" + "x\n" * 2_000)
-    code, out, err = run("s.txt", "--most", "3")
+    code, out, err = run.lines("validate", "s.txt", "--most", "3")
     assert code == 8
     assert len([line for line in out if "loc-invalid" in line]) == 3
     assert "s.txt: 1,997 more of loc-invalid" in err
@@ -502,16 +494,18 @@ def test_many_findings_of_one_kind_are_only_counted(run: Run, tmp_path: Path) ->
 def test_unreadable_files_are_findings_and_the_next_is_validated(run: Run, tmp_path: Path) -> None:
     write_set(tmp_path, 2)
     (tmp_path / "empty").mkdir()
-    assert run(".") == (0, [], "1 file, 2 URLs: valid.\n"), "a folder is its entry point"
-    code, out, err = run("none.xml", "empty", "sitemap.xml.gz", "http://127.0.0.1:49151/s.xml")
+    assert run.lines("validate", ".") == (0, [], "1 file, 2 URLs: valid.\n"), "a folder is its entry point"
+    code, out, err = run.lines(
+        "validate", "none.xml", "empty", "sitemap.xml.gz", "http://127.0.0.1:49151/s.xml"
+    )
     assert code == 8
     assert [line.split(": ")[0] for line in out] == ["none.xml", "empty", "http://127.0.0.1:49151/s.xml"]
     assert err == "4 files, 2 URLs: 3 errors, 0 warnings.\n"
 
 
 def test_usage(run: Run) -> None:
-    assert run()[0] == 2
-    assert run("x", "--format", "yaml")[0] == 2
+    assert run("validate")[0] == 2
+    assert run.lines("validate", "x", "--format", "yaml")[0] == 2
 
 
 MEASURE = """
@@ -604,7 +598,7 @@ def test_urls_are_normalised(run: Run, spelled: str) -> None:
     site = Site()
     site.sitemap("/s.xml", ["/a"])
     with site.serve() as origin:
-        assert run(spelled % origin.rpartition(":")[2])[0] == 0
+        assert run.lines("validate", spelled % origin.rpartition(":")[2])[0] == 0
     assert {request.target for request in site.log} == {"/s.xml"}
 
 
@@ -612,13 +606,13 @@ def test_raw_bytes_in_a_url_are_escaped(run: Run) -> None:
     site = Site()
     site.sitemap("/%C3%BC%20.xml", ["/a"])
     with site.serve() as origin:
-        assert run(f"{origin}/ü .xml")[0] == 0
+        assert run.lines("validate", f"{origin}/ü .xml")[0] == 0
 
 
 def test_a_web_page_given_as_a_sitemap_is_exit_2(run: Run) -> None:
     site = Site()
     site.page("/")
     with site.serve() as origin:
-        code, out, _ = run(f"{origin}/")
+        code, out, _ = run.lines("validate", f"{origin}/")
     assert code == 2
     assert out == [f"{origin}/: error web-page: is a web page, not a sitemap"]
