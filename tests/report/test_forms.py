@@ -87,6 +87,24 @@ def test_json_conforms_to_schema(report: SiteReport) -> None:
     assert "s3cr3t" not in text
 
 
+@pytest.mark.parametrize(
+    ("run", "status", "differences"),
+    [
+        (1, "concluded", [3, 1, 20]),  # of the publication, from the files that were there
+        (1, "crawling", [None, None, None]),
+        (1, "refused", [None, None, None]),
+        (2, "concluded", [1, 0, 0]),
+        (2, "crawling", [1, None, None]),
+    ],
+)
+def test_json_says_what_the_sitemap_gained(run: int, status: str, differences: list[int | None]) -> None:
+    state = MadeState(run=run, status=status)
+    state.page("/", seed=START, was="listed" if run > 1 else None)
+    state.page("/new")
+    sitemap = checked(as_json.rendered(state.report()))["sitemap"]
+    assert [sitemap[name] for name in ("added", "removed", "changed")] == differences
+
+
 def test_schema_has_every_code_and_key() -> None:
     finding = SCHEMA["properties"]["findings"]["items"]["properties"]
     assert finding["code"]["enum"] == [code.value for code in Code]

@@ -115,16 +115,26 @@ def _action(action: Action) -> dict[str, Any]:
 
 
 def _sitemap(report: SiteReport) -> dict[str, Any]:
-    run, changes = report.known.run, report.changes
-    published, counted = run.publication, changes.since is not None
+    run = report.known.run
+    published = run.publication
     return {
         "published": published is not None,
         "urls": report.known.balance.listed,
         **(_fields(published, "bytes", "files") if published else UNPUBLISHED),
-        "added": changes.added.count if counted else None,
-        "removed": changes.removed.count if counted and run.complete else None,
-        "changed": changes.dated.count if counted and run.complete else None,
+        **_differences(report),
     }
+
+
+def _differences(report: SiteReport) -> dict[str, int | None]:
+    run, changes = report.known.run, report.changes
+    if changes.since is not None:
+        counts = changes.added.count, changes.removed.count, changes.dated.count
+        known = [counts[0], *(counts[1:] if run.complete else (None, None))]
+    elif run.publication:  # the first: compared with the files that were there
+        known = [run.publication.added, run.publication.removed, run.publication.changed]
+    else:
+        known = [None] * 3
+    return dict(zip(("added", "removed", "changed"), known, strict=True))
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
