@@ -7,11 +7,13 @@ It leases and settles nothing: see `crawl` and `visit`.
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 from msgspec.structs import replace
 
 from crawler.engine.aliases import Aliases
+from crawler.engine.finish.answers import plain_markup
 from crawler.engine.missing_pages import MissingPages
 from crawler.engine.query_values import QueryValues
 from crawler.engine.random_pages import RandomPages
@@ -19,10 +21,11 @@ from crawler.engine.robots import Access
 from crawler.engine.scripted_pages import ScriptedSite
 from crawler.engine.start_urls import StartUrls
 from crawler.model.note import RENDERED
+from crawler.model.outcome import Moved
 from crawler.model.reasons import Cause
 from crawler.model.rendering import LONGEST_RENDERED, Inputs, Needs, RenderedPage, Rendering
 from crawler.model.reply import Broken, Headers, Reply, Response
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, Request
@@ -61,7 +64,7 @@ class CrawledSite:
         self.values = QueryValues(self.judge, self.fetch)
         self.random = RandomPages(self.frontier, self.missing.read)
         self.scripted = ScriptedSite(self.frontier, self.judge.renders_samples)
-        self.starts = StartUrls(self.frontier, self.candidates, self.aliases, self.base)
+        self.starts = StartUrls(self.frontier, self.candidates, self.aliases, self.base, self.target_of)
 
     @property
     def origins(self) -> set[str]:
@@ -84,6 +87,20 @@ class CrawledSite:
         # What a connection lost would be decided on as if the site had refused to answer.
         is_lost = isinstance(reply, Broken) and reply.transient and reply.cause is not Cause.TIMEOUT
         return await self.access.fetch(request) if is_lost else reply
+
+    async def target_of(self, url: Url) -> Url | None:
+        """Where a page redirects, also by a refresh; None if it does not, or does not answer."""
+        reply = await self.fetch(url)
+        if not isinstance(reply, Response):
+            return None
+        page = None
+        if reply.status in PAGE_STATUSES:
+            markup = plain_markup(self.judge, url, reply)
+            if markup is None:
+                return None
+            page = markup.read()
+        outcome = self.judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC), page).outcome
+        return outcome.to if isinstance(outcome, Moved) else None
 
     async def render(self, url: Url) -> Reply | None:
         """The same, as its scripts make it. It is that of an earlier run if what made it is unchanged."""

@@ -4,7 +4,7 @@ A redirect of the first one may change the origin of the site. `rules.scope` dec
 site.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,6 +39,7 @@ class StartUrls:
     candidates: Candidates
     aliases: Aliases
     base: PublishBase | None
+    target_of: Callable[[Url], Awaitable[Url | None]]  # where a page redirects that is not visited yet
     # With the targets of their redirects.
     urls: list[Url] = field(init=False)
     # The first start URL, after redirects.
@@ -105,8 +106,8 @@ class StartUrls:
 
     async def _follow(self, url: Url) -> None:
         for _ in range(MOST_HOPS):
-            to = await self.aliases.redirect(url)
-            if not to or to == url:
+            to = await self.target_of(url)
+            if to is None:
                 return
             await self.moved(url, to)
             if not self.candidates.scope.on_site(to):

@@ -303,8 +303,9 @@ async def test_links_found_before_start_url_redirected_are_in_scope(
 
 @pytest.mark.parametrize("more", [{"concurrency": 1}, {"max_pages": 1}, {"concurrency": 16}])
 @pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("refreshes", [True, False])
 async def test_start_url_on_alias_is_known_before_links_are(
-    tmp_path: Path, more: dict[str, object], first: bool
+    tmp_path: Path, more: dict[str, object], first: bool, refreshes: bool
 ) -> None:
     """Which start URL answers first does not matter: a link to the alias is one to the site."""
 
@@ -313,6 +314,8 @@ async def test_start_url_on_alias_is_known_before_links_are(
             return Site.answer(404)
         if site == ELSEWHERE:
             return page(f"{HTTP}/a", f"{HTTPS}/b")
+        if site == HTTP and target == "/" and refreshes:
+            return page(head=f"<meta http-equiv=refresh content='0;url={HTTPS}/'>")
         if site == HTTP:
             return to(HTTPS + target)
         return page() if target in ("/", "/a", "/b") else Site.answer(404)
