@@ -90,15 +90,12 @@ class CrawledSite:
 
     async def target_of(self, url: Url) -> Url | None:
         """Where a page redirects, also by a refresh; None if it does not, or does not answer."""
-        reply = await self.fetch(url)
-        if not isinstance(reply, Response):
+        if (reply := await self.fetch(url)) is None:
             return None
-        page = None
-        if reply.status in PAGE_STATUSES:
-            markup = plain_markup(self.judge, url, reply)
-            if markup is None:
-                return None
-            page = markup.read()
+        markup = plain_markup(self.judge, url, reply)
+        if markup is None and isinstance(reply, Response) and reply.status in PAGE_STATUSES:
+            return None
+        page = markup.read() if markup else None
         outcome = self.judge(Lease(0, 0, Visit(url)), reply, datetime.now(UTC), page).outcome
         return outcome.to if isinstance(outcome, Moved) else None
 

@@ -115,26 +115,21 @@ def _action(action: Action) -> dict[str, Any]:
 
 
 def _sitemap(report: SiteReport) -> dict[str, Any]:
-    run = report.known.run
-    published = run.publication
+    run, changes = report.known.run, report.changes
+    published, is_compared = run.publication, changes.since is not None
+    differences: dict[str, Any] = {
+        "added": changes.added.count if is_compared else None,
+        "removed": changes.removed.count if is_compared and run.complete else None,
+        "changed": changes.dated.count if is_compared and run.complete else None,
+    }
+    if published and not is_compared:  # the first: compared with the files that were there
+        differences = _fields(published, *differences)
     return {
         "published": published is not None,
         "urls": report.known.balance.listed,
         **(_fields(published, "bytes", "files") if published else UNPUBLISHED),
-        **_differences(report),
+        **differences,
     }
-
-
-def _differences(report: SiteReport) -> dict[str, int | None]:
-    run, changes = report.known.run, report.changes
-    if changes.since is not None:
-        counts = changes.added.count, changes.removed.count, changes.dated.count
-        known = [counts[0], *(counts[1:] if run.complete else (None, None))]
-    elif run.publication:  # the first: compared with the files that were there
-        known = [run.publication.added, run.publication.removed, run.publication.changed]
-    else:
-        known = [None] * 3
-    return dict(zip(("added", "removed", "changed"), known, strict=True))
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
