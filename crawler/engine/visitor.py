@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from crawler.engine.body_memory import BodyMemory
 from crawler.model.facts import Validators
 from crawler.model.outcome import Failed, Kept
-from crawler.model.rendering import Inputs
+from crawler.model.rendering import Inputs, Needs
 from crawler.model.reply import Broken, Reply, Response
 from crawler.model.settlement import VisitResult
 from crawler.model.visit import LONGEST_VISIT, Lease
@@ -77,7 +77,9 @@ class LocalVisitor(Struct, eq=False):
         if facts and facts.rendering and facts.rendering.is_due and isinstance(reply, Response):
             shell = replace(reply, rendering=facts.rendering)
             rendered = await self.fetcher.fetch(Request(url, shell=shell, until=until))
-            result = await self._look(lease, rendered, self._now())
+            # A page that is only suspected of needing its scripts is not lost by them.
+            if not (isinstance(rendered, Broken) and facts.rendering.needs is Needs.SAMPLE):
+                result = await self._look(lease, rendered, self._now())
         return result
 
     def _validators(self, lease: Lease) -> Validators:

@@ -7,6 +7,7 @@ whose HTML says noindex or names another page as canonical is not rendered: as a
 that back (Google Search Central, "Understand the JavaScript SEO basics").
 """
 
+from collections import Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # commands that only read a state load no parser
     from crawler.parse.parsed_page import ParsedPage
 
 LAST: Final = Url("~")  # after all URLs
+MOST_FAILING: Final = 3  # samples of a kind whose rendering fails before it counts as decided
 KIND: Final = 12  # characters of the name of a kind
 
 _SKIPPED = {Why.NOINDEX: Skipped.NOINDEX, Why.CANONICAL: Skipped.CANONICAL}
@@ -50,12 +52,15 @@ def _name(text: str) -> str:
 def decided(known: ScriptedKinds) -> tuple[frozenset[str], list[Url]]:
     """The kinds of which all pages are rendered, and the pages that are samples of others.
 
-    The first page of a kind, by URL, decides; kinds with many pages come first.
+    The first page of a kind, by URL, decides, or the next if its rendering failed; kinds with many pages come
+    first.
     """
-    seen: dict[str, tuple[Url, Rendering]] = {}
+    seen, failed = dict[str, tuple[Url, Rendering]](), Counter[str]()
     for url, of, sample in known.samples:
         for kind in (of[:KIND], of[KIND:]):
-            seen.setdefault(kind, (url, sample))
+            failed[kind] += sample.is_due
+            if not sample.is_due or failed[kind] == MOST_FAILING:
+                seen.setdefault(kind, (url, sample))
     undecided = {one.kind: one.first for one in known.plain if one.first < seen.get(one.kind, (LAST,))[0]}
     proven = (kind for kind, (_, sample) in seen.items() if sample.shows_more and kind not in undecided)
     return frozenset(proven), list(dict.fromkeys(undecided.values()))

@@ -5,18 +5,20 @@ import threading
 from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from crawler.engine.visitor import LocalVisitor
-from crawler.model.outcome import Failed, Listed
+from crawler.model.outcome import Failed, Listed, code
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
-from crawler.model.visit import Lease, Visit
+from crawler.model.visit import Lease, ScriptedPages, Visit
 from crawler.parse.html import PageSource
 from crawler.parse.normalise import Normaliser
 from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.url import Url
 from crawler.ports import Request
 from crawler.rules.judge import Judge, JudgeRules
+from crawler.rules.rendering import KIND
 
 URL = Url("https://www.example.com/a")
 
@@ -74,3 +76,42 @@ async def test_both_requests_of_a_rendered_page_have_one_time_limit() -> None:
         limits = {request.until for request in answers.log}
         assert (len(answers.log), len(limits)) == (requests, 1)
         assert (limits == {math.inf}) == (render == "off")
+
+
+@dataclass
+class Hanging(Answers):
+    """The scripts of its page never come to rest."""
+
+    async def fetch(self, request: Request) -> Reply:
+        reply = await super().fetch(request)
+        return Broken(Cause.TIMEOUT) if request.shell else reply
+
+
+@pytest.mark.parametrize(
+    ("body", "is_sample", "outcome"),
+    [
+        (b"<a href=/b>b</a><p>A page that can be read<script src=/chat.js></script>", True, "listed"),
+        (b"<div id=app></div><script src=/app.js></script>", True, "failed:timeout"),
+        (
+            b"<a href=/b>b</a><p>A page of an application<script src=/app.js></script>",
+            False,
+            "failed:timeout",
+        ),
+    ],
+)
+async def test_sample_that_cannot_be_rendered_is_judged_by_html(
+    body: bytes, is_sample: bool, outcome: str
+) -> None:
+    judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), render="auto"))
+    visitor = LocalVisitor(Hanging(body), judge, Sandbox(), lambda: 1_790_000_000.0)
+    lease = Lease(1, 1, Visit(URL))
+    facts = (await LocalVisitor(Answers(body), judge, Sandbox(), lambda: 0.0).visit(lease)).verdict.facts
+    assert facts
+    kinds = frozenset() if is_sample else frozenset([(facts.scripts or "")[:KIND]])
+    chosen = ScriptedPages(frozenset([URL] if is_sample else []), kinds)
+    found = (await visitor.visit(replace(lease, scripted=chosen))).verdict
+    assert code(found.outcome) == outcome
+    if outcome == "listed":
+        assert found.facts
+        assert found.facts.rendering
+        assert found.facts.rendering.words == "not:failed"

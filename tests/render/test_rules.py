@@ -136,7 +136,6 @@ def sample(after: PageSummary | None, path: str = "/x") -> tuple[Url, str, Rende
         ("/a", [], [], ["/a"]),
         ("/y", [sample(MORE)], KINDS, []),
         ("/y", [sample(SAME)], [], []),
-        ("/y", [sample(None)], [], []),
         ("/y", [sample(SAME), sample(MORE, "/z")], [], []),
         ("/y", [sample(MORE), sample(SAME, "/z")], KINDS, []),
         ("/a", [sample(MORE)], KINDS[1:], ["/a"]),  # a smaller one has appeared
