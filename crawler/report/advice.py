@@ -54,7 +54,7 @@ ADVICE: Final[Mapping[Code, str]] = {
         "The cause stands beside it; until then, search engines choose by themselves."
     ),
     Code.NOINDEX_FOR_BOT: (
-        "If no search engine shall show the page, mark it noindex for all (`robots`). If only that engine "
+        "If no search engine shall show the page, mark it noindex for all, as robots. If only that engine "
         "reads the sitemap, give its crawler with --bots."
     ),
     Code.REDIRECT_CHAIN: (

@@ -97,7 +97,7 @@ class Code(Enum):
     )  # fmt: skip
     DUPLICATE_CONTENT = (
         "duplicate-content", Severity.WARNING, "Duplicate content",
-        "Each item is a group of listed pages with the same text.",
+        "Each item is a group of listed pages with the same title and text.",
     )  # fmt: skip
     DUPLICATE_TITLE = (
         "duplicate-title", Severity.WARNING, "Duplicate titles",
