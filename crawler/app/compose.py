@@ -14,9 +14,8 @@ from msgspec import Struct
 
 from crawler.app.features import FEATURES
 from crawler.app.settings_urls import normaliser, product_token, starts_of
-from crawler.engine.body_memory import BodyMemory
 from crawler.engine.robots import Access, Robots
-from crawler.engine.visitor import BODY_MEMORY, LocalVisitor, no_log
+from crawler.engine.visitor import BODY_MEMORY, BodyMemory, LocalVisitor, no_log
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher

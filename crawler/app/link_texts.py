@@ -1,4 +1,4 @@
-"""Finds the text of links that have a finding, and where on a page they stand, by reading pages again.
+"""Finds the text of links and files that have a finding, and where on a page they stand: reads pages again.
 
 Keeping the text of every link would cost more than a crawl may. So a few pages are chosen once the findings
 are known: the first ones that link to each target, and of these the ones with most such links first, so that
@@ -6,22 +6,24 @@ the template comes before what strangers post. What was read stays until the con
 Nothing here changes what is listed.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 from msgspec import Struct
 
 from crawler.app import report as reports
+from crawler.app.features.feature import readings
 from crawler.app.parts import Parts
 from crawler.app.settings_urls import normaliser
-from crawler.engine.page_reader import PageReader
 from crawler.engine.robots import Access
 from crawler.engine.together import together
+from crawler.engine.visitor import PageReader
 from crawler.model import rendering
+from crawler.model.external import BrokenFile
 from crawler.model.log import log
-from crawler.model.note import EXTERNAL
+from crawler.model.note import BROKEN_FILES, EXTERNAL
 from crawler.model.outcome import HTML
 from crawler.model.rendering import Rendering
 from crawler.model.rows import AnchorRow, PageRow
@@ -78,8 +80,6 @@ async def read_link_texts(
     count = await texts()
     left = min(seconds - (anyio.current_time() - begun), LONGEST)
     if given.settings.external.check_external and count < most:
-        from crawler.app.file_texts import FileTexts  # noqa: PLC0415 - few crawls check files
-
         normalise = Normaliser(strip=(), sessions=None, base=given.base)
         count += await FileTexts(frontier, read, normalise, most - count, left)()
     return count
@@ -242,3 +242,60 @@ def rendering_of(page: PageRow) -> Rendering | None:
 def _bare(url: str) -> str:
     """An address without what aliases of a site differ in."""
     return url.partition("://")[2].removeprefix("www.")
+
+
+class FileTexts(NamedTuple):
+    """The same for broken files, such as the description of an image: by the first page that loads each.
+
+    Reads at most `most` pages, in their order, within `seconds`. `normalise`: as files are stored.
+    """
+
+    frontier: Frontier
+    read: Read
+    normalise: Normaliser
+    most: int
+    seconds: float
+
+    async def __call__(self) -> int:
+        """How many pages were read. Raises `FrontierError`."""
+        broken = {kind: dict(files) for kind, files in (await self.frontier.recall(BROKEN_FILES)).items()}
+        read, silent = 0, 0
+        with anyio.move_on_after(self.seconds):
+            for number, urls in (await self._due(broken)).items():
+                found = await self._read(number, urls)
+                for files in broken.values():
+                    for url in found.keys() & files.keys():
+                        files[url] = files[url]._replace(text=found[url][0], place=found[url][1])
+                read, silent = (read + 1, 0) if found else (read, silent + 1)
+                if silent >= MOST_UNANSWERED:
+                    break
+        if read:
+            await self.frontier.remember(BROKEN_FILES, broken)
+        return read
+
+    async def _due(self, broken: Mapping[str, Mapping[str, BrokenFile]]) -> Mapping[int, Sequence[Url]]:
+        """The pages to read by their number, and the broken files of each."""
+        due = defaultdict[int, list[Url]](list)
+        for kind, files in broken.items():
+            unknown = {url for url, one in files.items() if one.text is None and not one.line}
+            if not unknown:
+                continue
+            async for page in readings(self.frontier, kind):
+                if not unknown or (len(due) >= self.most and page.id not in due):
+                    break
+                if urls := [url for _, url in page.read if url in unknown]:
+                    unknown.difference_update(urls)
+                    due[page.id] += urls
+        return due
+
+    async def _read(self, number: int, urls: Sequence[Url]) -> dict[str, tuple[str, str]]:
+        """Text and place of these files of a page; nothing if it did not answer."""
+        page = (await self.frontier.read(reads.PagesOf([number]))).get(number)
+        parsed = page and await self.read(page.url, {Extract.PICTURES}, rendering_of(page))
+        if not parsed:
+            return {}
+        found: dict[str, tuple[str, str]] = dict.fromkeys(urls, ("", ""))
+        for one in parsed.anchors:
+            if (url := self.normalise.canonical(one.href, parsed.base)) in found:
+                found[url] = (one.text, one.place)
+        return found

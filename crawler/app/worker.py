@@ -27,7 +27,7 @@ from crawler.settings.sections import Pace, Settings
 from crawler.workers import messages as codec
 from crawler.workers.channel import Channel
 from crawler.workers.forked import forks
-from crawler.workers.url_numbers import SentUrls
+from crawler.workers.messages import SentUrls
 from crawler.workers.worker import shares
 
 

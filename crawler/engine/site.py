@@ -1,36 +1,128 @@
-"""The site of a crawl: which URLs belong to it, and how its pages are requested outside the queue, and
-judged.
+"""The site of a crawl: which URLs belong to it, how its pages are requested outside the queue and judged,
+and which of them are rendered.
 
 It leases and settles nothing: see `crawl` and `visit`.
 """
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from crawler.engine.aliases import Aliases
 from crawler.engine.finish.answers import plain_markup
 from crawler.engine.missing_pages import MissingPages
-from crawler.engine.query_values import QueryValues
 from crawler.engine.random_pages import RandomPages
 from crawler.engine.robots import Access
-from crawler.engine.scripted_pages import ScriptedSite
 from crawler.engine.start_urls import StartUrls
-from crawler.model.note import RENDERED
+from crawler.model.note import RENDERED, SCRIPTED
 from crawler.model.outcome import Moved
 from crawler.model.reasons import Cause
 from crawler.model.rendering import LONGEST_RENDERED, Inputs, Needs, RenderedPage, Rendering
 from crawler.model.reply import Broken, Headers, Reply, Response
-from crawler.model.visit import Lease, Visit
+from crawler.model.trap import DoubtfulPattern, ImpossibleValues
+from crawler.model.visit import Lease, ScriptedPages, Visit
+from crawler.parse.extract import Extract
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, origin
-from crawler.ports import Frontier, Request
+from crawler.ports import Frontier, Request, reads
+from crawler.rules import rendering
 from crawler.rules.candidates import Candidates
+from crawler.rules.impossible_values import (
+    REFUSED,
+    REFUSING,
+    all_show,
+    hardly_larger,
+    leads_elsewhere,
+    questions,
+    shown,
+)
 from crawler.rules.judge import PAGE_STATUSES, Judge
+from crawler.rules.redirects import target_of
+
+
+class QueryValues(Struct, eq=False):
+    """Asks what is shown for values that a parameter cannot have, of patterns that may be endless.
+
+    The leader asks at a barrier, so what is asked depends on the site alone. What follows from the answers is
+    decided by `rules.impossible_values` and `frontier.query_values`.
+    """
+
+    judge: Judge
+    fetch: Callable[[Url], Awaitable[Reply | None]]
+
+    async def ask(self, patterns: Sequence[DoubtfulPattern]) -> dict[int, ImpossibleValues]:
+        """What is shown in each pattern for values that do not exist."""
+        return {pattern.id: await self._shown(pattern) for pattern in patterns}
+
+    async def _shown(self, pattern: DoubtfulPattern) -> ImpossibleValues:
+        answers = list[tuple[str | None, str | None]]()
+        for one, other in questions(pattern.pages):
+            answers.append((await self._answer(one), await self._answer(other)))
+            if shown(pattern.pages, answers) is None:
+                break
+        found, near = shown(pattern.pages, answers), hardly_larger(pattern.pages)
+        if found is None or near is None or all_show(pattern.pages, found):
+            return ImpossibleValues(found, 2 * len(answers))
+        return ImpossibleValues(found, 2 * len(answers) + 1, await self._answer(near) == found)
+
+    async def _answer(self, url: Url) -> str | None:
+        """None as well for a page that may stall the parser, or lacks what scripts make of it."""
+        reply = await self.fetch(url)
+        if not isinstance(reply, Response):
+            return None
+        if reply.status in REFUSING or leads_elsewhere(url, target_of(url, reply)):
+            return REFUSED
+        markup = plain_markup(self.judge, url, reply)
+        if markup is None or self.judge.renders:
+            return None
+        return replace(markup, wanted=markup.wanted - {Extract.SPARING} | {Extract.ECHOLESS}).read().content
+
+
+MOST_SAMPLES: Final = 20  # pages that are rendered as samples
+
+
+class ScriptedSite(Struct, eq=False):
+    """Which pages are rendered with --render auto, beside those that show nothing without scripts.
+
+    The leader chooses when nothing else is to be visited. Of each kind of pages (`rules.rendering`) one is
+    rendered, the first by URL; if its scripts showed more, those of its kind that were not rendered are read
+    again. What was chosen is a note of the run, so that all members render such pages.
+    """
+
+    frontier: Frontier
+    is_sampled: bool  # with --render auto
+    _chosen: ScriptedPages | None = None
+
+    def prepared(self, lease: Lease) -> Lease:
+        """The lease with what was chosen so far."""
+        return replace(lease, scripted=self._chosen) if self._chosen else lease
+
+    async def recall(self, *, anew: bool = False) -> None:
+        """Restores what this run has chosen."""
+        if self.is_sampled and (self._chosen is None or anew):
+            self._chosen = await self.frontier.recall(SCRIPTED)
+
+    async def choose(self) -> int:
+        """Has samples and pages like them rendered; how many are read again."""
+        if not self.is_sampled:
+            return 0
+        await self.recall()
+        chosen = self._chosen or ScriptedPages()
+        known = await self.frontier.read(reads.KindsOfScripted())
+        proven, samples = rendering.decided(known)
+        samples = samples[: max(0, MOST_SAMPLES - len(known.samples))]
+        now = ScriptedPages(chosen.samples.union(samples), chosen.kinds | proven)
+        if now != chosen:
+            self._chosen = now
+            await self.frontier.remember(SCRIPTED, now)
+        again = await self.frontier.read(reads.UnrenderedPages(sorted(now.kinds))) if known.plain else ()
+        return await self.frontier.read_again(list(dict.fromkeys([*samples, *again])), once=False)
+
 
 MOST_KEPT: Final = 60  # pages rendered outside the queue that are remembered
 _KEPT: Final = frozenset({"content-type", "link", "x-robots-tag"})  # headers that are read of them

@@ -1,29 +1,89 @@
-"""Fetches, parses and judges one page. Used by worker processes, and by a crawl without them.
+"""Fetches, parses and judges one page, or only reads it: in a worker process, or in a crawl without them.
 
 The engine decides whether and when a URL is fetched, and what happens with the result.
 """
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from typing import Final
+from itertools import islice
+from typing import Final, Self
 
 import anyio
 import anyio.to_thread
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from crawler.engine.body_memory import BodyMemory
+from crawler.engine.robots import Access
 from crawler.model.facts import Validators
 from crawler.model.outcome import Failed, Kept
-from crawler.model.rendering import Inputs, Needs
+from crawler.model.rendering import Inputs, Needs, Rendering
 from crawler.model.reply import Broken, Reply, Response
 from crawler.model.settlement import VisitResult
-from crawler.model.visit import LONGEST_VISIT, Lease
+from crawler.model.visit import LONGEST_VISIT, Lease, Visit
+from crawler.parse import feeds
+from crawler.parse.anchors import MOST_ANCHORS, Anchor, clean
+from crawler.parse.extract import Extract
+from crawler.parse.html import PageSource
+from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Reader, Request, Room
-from crawler.rules.judge import Judge
+from crawler.rules.judge import PAGE_STATUSES, Judge
+
+
+class BodyMemory(Struct, eq=False):
+    """The memory for large bodies that one process holds at the same time: places, given in order.
+
+    Pages of ten megabytes would otherwise fill it with as many as there are requests in flight, each of them
+    once more in the parser. A visit that waits holds no place, so that nobody waits for ever.
+    """
+
+    size: int  # bytes
+    _taken: int = 0
+    _turn: anyio.Lock = field(default_factory=anyio.Lock)
+    _freed: anyio.Event = field(default_factory=anyio.Event)
+
+    def visit(self) -> "BodyPlace":
+        """What a visit reserves is free again at the end of this context."""
+        return BodyPlace(self)
+
+    async def take(self, size: int) -> int:
+        """Waits for a place of that size. One that is larger than all is alone. Returns the size."""
+        size = min(size, self.size)
+        async with self._turn:
+            while self._taken + size > self.size:
+                self._freed = anyio.Event()
+                await self._freed.wait()
+            self._taken += size
+        return size
+
+    def give_back(self, size: int) -> None:
+        """That much is free again."""
+        self._taken -= size
+        self._freed.set()
+
+
+class BodyPlace(Struct, eq=False):
+    """The place of one visit, which its context frees. A `ports.Room`."""
+
+    _memory: BodyMemory
+    size: int = 0  # 0: none yet
+    waited: float = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.size:
+            self._memory.give_back(self.size)
+
+    async def reserve(self, size: int) -> None:
+        if not self.size:
+            began = anyio.current_time()
+            self.size = await self._memory.take(size)
+            self.waited = anyio.current_time() - began
+
 
 BODY_MEMORY: Final = 32_000_000  # bytes of large bodies in all processes of a crawl
 MANY_LINKS: Final = 2_000  # of one page, above which it is judged in a thread: each link takes microseconds
@@ -122,3 +182,49 @@ class LocalVisitor(Struct, eq=False):
             else:
                 verdict = await anyio.to_thread.run_sync(self.judge, lease, reply, now, page)
         return VisitResult(verdict, verdict.truncated)
+
+
+class PageReader(Struct, frozen=True):
+    """Reads a page once more, outside the queue, and renders it if it was rendered. It judges nothing.
+
+    By robots.txt, at a slot of its own, and parsed as in a visit. `now`: seconds since the epoch.
+    """
+
+    access: Access
+    judge: Judge
+    reader: Reader
+    now: Callable[[], float]
+
+    async def read(
+        self, url: Url, wanted: Collection[Extract], rendering: Rendering | None = None
+    ) -> ParsedPage | None:
+        """What the page contains; None if it may not be asked for, or answers with no page that can be read.
+
+        `rendering`: how it was rendered when it was visited.
+        """
+        if not (await self.access.permit(url)).allowed:
+            return None
+        reply: Reply = await self.access.fetch(Request(url, wants_body=self.judge.wants_body))
+        if rendering and self.judge.renders and isinstance(reply, Response) and self._markup(url, reply):
+            reply = await self.access.render(url, reply, rendering._replace(after=None))
+        markup = self._markup(url, reply)
+        if markup:
+            return await self._page(replace(markup, wanted=frozenset(wanted)))
+        return _feed(url, reply) if Extract.ANCHORS in wanted else None
+
+    def _markup(self, url: Url, reply: Reply) -> PageSource | None:
+        return self.judge.markup(Lease(0, 0, Visit(url)), reply, datetime.fromtimestamp(self.now(), UTC))
+
+    async def _page(self, markup: PageSource) -> ParsedPage | None:
+        if markup.is_risky:
+            page = await self.reader.read(markup)
+            return None if isinstance(page, Broken) else page
+        return await anyio.to_thread.run_sync(markup.read) if markup.is_long else markup.read()
+
+
+def _feed(url: Url, reply: Reply) -> ParsedPage | None:
+    """A feed: its links say what the titles of its items do."""
+    if not isinstance(reply, Response) or reply.status not in PAGE_STATUSES or not feeds.is_feed(reply.body):
+        return None
+    found = (Anchor(item.href, clean(item.title)) for item in feeds.items(reply.body, titled=True))
+    return ParsedPage(url, anchors=tuple(islice(found, MOST_ANCHORS)))

@@ -1,6 +1,6 @@
 """Pages with scripts that were not rendered, by what they have in common. Reads only.
 
-Which of them are to be rendered is decided by `engine.scripted_pages`. The fact `scripts` of a page names its
+Which of them are to be rendered is decided by `engine.site`. The fact `scripts` of a page names its
 two kinds, one after the other (`rules.rendering.kinds`).
 """
 

@@ -5,12 +5,11 @@
 `Runs`, `Record`, `Reads`, `Ledger`.
 """
 
-from crawler.ports.fetching import Fetcher, Politeness, Request, Room, Turn
+from crawler.ports.fetching import Fetcher, Politeness, Reader, Request, Room, Sink, Turn, Visitor
 from crawler.ports.frontier import Frontier, History, Hosts, Ledger, Record, SiteRule
 from crawler.ports.queue import Batch, Pacer, Queue, Round
 from crawler.ports.reads import Reads
 from crawler.ports.runs import Runs
-from crawler.ports.visiting import Reader, Sink, Visitor
 
 __all__ = [
     "Batch", "Fetcher", "Frontier", "History", "Hosts", "Ledger", "Pacer", "Politeness", "Queue",

@@ -1,16 +1,24 @@
-"""How a page is fetched: the fetcher and politeness."""
+"""How a page is fetched, visited and parsed, at which pace, and who receives outcomes."""
 
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from crawler.model.facts import Validators
 from crawler.model.rendering import Inputs
 from crawler.model.reply import Headers, Reply, Response
+from crawler.model.settlement import Settlement, Unvisited, VisitResult
+from crawler.model.visit import Lease
 from crawler.parse.url import Url
+
+if TYPE_CHECKING:
+    from crawler.model.reply import Broken
+    from crawler.parse.html import PageSource
+    from crawler.parse.parsed_page import ParsedPage
+
 
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -76,3 +84,33 @@ class Politeness(Protocol):
 
     def end(self) -> None:
         """Ends the crawl: leased pages that have not been requested yet are no longer requested."""
+
+
+class Visitor(Protocol):
+    """One visit, from the request to the verdict, in this process or in another."""
+
+    prefetch: int
+    """Leases to prefetch for each request in flight.
+
+    If above 1, the visitor limits the requests in flight itself.
+    """
+
+    async def visit(self, lease: Lease) -> VisitResult | Unvisited:
+        """Fetches and judges the page. Never raises because of the page, or of a crash of its worker.
+
+        `Unvisited` if the crawl ended before the page was requested.
+        """
+
+
+class Reader(Protocol):
+    """Parses HTML that may crash or stall the parser."""
+
+    async def read(self, markup: "PageSource") -> "ParsedPage | Broken":
+        """The parsed page, or why it could not be parsed. Never raises because of the page."""
+
+
+class Sink(Protocol):
+    """Receives outcomes once they are durable."""
+
+    async def settled(self, group: Sequence[Settlement]) -> None:
+        """Called after a group was settled. A slow sink slows down the crawl."""

@@ -2,7 +2,7 @@
 
 Pages of a query pattern that only repeat their addresses may be real pages with little to say, or answers to
 anything that is asked; an impossible value tells which. Each parameter that differs among the pages is asked
-for alone, in two of them; `engine.query_values` asks. Pure.
+for alone, in two of them; `engine.site` asks. Pure.
 """
 
 from collections.abc import Sequence

@@ -2,10 +2,11 @@
 
 Each is a list: the name of its class, then the values of its fields. A worker reads hostile markup, so
 nothing that it sends is believed: msgspec refuses what exceeds the bounds in the types, `read` what is wrong
-only in its context.
+only in its context. Each URL is sent once, then by its number: both sides keep the same table, in the order
+in which URLs are sent, and clear it after the same message when it is full.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
 
@@ -15,14 +16,75 @@ from msgspec.json import Decoder
 from crawler.model.facts import Facts, HeaderText, LabelledUrl, Moment, Validators
 from crawler.model.outcome import Listed, VisitOutcome
 from crawler.model.settlement import Verdict, VisitResult
-from crawler.model.visit import Lease, MissingPage, Prior, Visit
+from crawler.model.visit import Lease, Links, MissingPage, Prior, Visit
 from crawler.parse import headers
 from crawler.parse.late import late
 from crawler.parse.parsed_page import MAX_IN_HEAD, MAX_LINKS
 from crawler.parse.url import HTTP_ORIGIN, ReceivedUrl, Url
 from crawler.rules.judge import unchanged
 from crawler.settings.sections import Settings
-from crawler.workers.url_numbers import NumberedLinks, ReceivedUrls, SentUrls
+
+MOST_NUMBERED: Final = 30_000  # URLs in a table,
+MOST_NUMBERED_CHARACTERS: Final = 4_000_000  # or their characters, after which it is cleared
+Number = Annotated[int, Meta(ge=0)]
+
+
+class NumberedLinks(NamedTuple):
+    """The links of a page: URLs that were not sent yet, and the numbers of all. To be sent in this order."""
+
+    new: list[Url]
+    followed: list[Number]
+    avoided: list[Number]
+
+
+class SentUrls:
+    """The table of a worker."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Url, int] = {}
+        self._characters = 0
+
+    def written(self, links: Links) -> NumberedLinks:
+        """The links of a page, to be sent before the next are written."""
+        numbers = self._numbers
+        new = list[Url]()
+        for url in links.urls:
+            if url not in numbers:
+                numbers[url] = len(numbers)
+                new.append(url)
+        self._characters += sum(map(len, new))
+        followed, avoided = (list(map(numbers.__getitem__, side)) for side in links)
+        if is_full(len(numbers), self._characters):
+            self._numbers, self._characters = {}, 0
+        return NumberedLinks(new, followed, avoided)
+
+
+class ReceivedUrls:
+    """The table of the main process for one worker. `most`: links of a page."""
+
+    def __init__(self, urls_of: Callable[[Sequence[str]], Sequence[Url]], most: int) -> None:
+        self._urls_of, self._most = urls_of, most
+        self._urls: list[Url] = []
+        self._characters = 0
+
+    def read(self, message: NumberedLinks) -> Links:
+        """The links of a page. To be read in order. Raises `ValueError` or `LookupError` if invalid."""
+        new, followed, avoided = message
+        if max(len(new), len(followed) + len(avoided)) > self._most:
+            raise ValueError("no links of one page")
+        urls = self._urls
+        urls.extend(self._urls_of(new))
+        self._characters += sum(map(len, new))
+        links = Links(*(tuple(map(urls.__getitem__, side)) for side in (followed, avoided)))
+        if is_full(len(urls), self._characters):
+            self._urls, self._characters = [], 0
+        return links
+
+
+def is_full(count: int, characters: int) -> bool:
+    """Whether a table with that many URLs and characters is cleared."""
+    return count > MOST_NUMBERED or characters > MOST_NUMBERED_CHARACTERS
+
 
 MOST_LINKS: Final = MAX_LINKS + headers.LINKS + 2  # plus a canonical and a refresh
 MOST_NAMED: Final = MAX_IN_HEAD + headers.LINKS + 2  # with the canonical and the refresh

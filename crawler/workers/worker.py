@@ -14,9 +14,8 @@ import anyio
 from crawler.model.settlement import Unvisited, VisitResult
 from crawler.model.visit import Lease
 from crawler.parse.url import origin
-from crawler.workers.messages import Message, SetSite, VisitPage, received_urls
+from crawler.workers.messages import Message, ReceivedUrls, SetSite, VisitPage, received_urls
 from crawler.workers.spawn import Child
-from crawler.workers.url_numbers import ReceivedUrls
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from crawler.engine.body_memory import BodyMemory
+from crawler.engine.visitor import BodyMemory
 from tests.waiting import tick
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]

@@ -25,8 +25,7 @@ from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports import reads
 from crawler.workers import messages
-from crawler.workers.messages import PageVisited
-from crawler.workers.url_numbers import SentUrls
+from crawler.workers.messages import PageVisited, SentUrls
 
 pytestmark = pytest.mark.anyio
 

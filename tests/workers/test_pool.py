@@ -31,10 +31,9 @@ from crawler.parse.url import Url, host, origin
 from crawler.settings.sections import Settings
 from crawler.workers import messages
 from crawler.workers.channel import MALFORMED, Channel
-from crawler.workers.messages import PageVisited, StartWork, VisitPage
+from crawler.workers.messages import PageVisited, SentUrls, StartWork, VisitPage
 from crawler.workers.pool import Coordinator, WorkerPool
 from crawler.workers.spawn import Child, start
-from crawler.workers.url_numbers import SentUrls
 from crawler.workers.worker import Worker, shares
 from tests.engine.test_crawl import closest, settings
 from tests.engine.test_hostile import check, crawl, judge, late

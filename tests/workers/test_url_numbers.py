@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from crawler.model.visit import Links
 from crawler.parse.url import Url
-from crawler.workers import messages, url_numbers
-from crawler.workers.url_numbers import NumberedLinks, SentUrls
+from crawler.workers import messages
+from crawler.workers.messages import NumberedLinks, SentUrls
 
 A, B, C = (Url(f"http://x.example/{name}") for name in "abc")
 SIDES = st.lists(st.sampled_from([Url(f"http://x.example/{n}") for n in range(30)]), max_size=8, unique=True)
@@ -27,7 +27,7 @@ def through_json(links: NumberedLinks) -> NumberedLinks:
 @given(st.lists(st.tuples(SIDES, SIDES)))
 def test_links_arrive_as_they_were_sent(pages: list[tuple[list[Url], list[Url]]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(url_numbers, "MOST_NUMBERED", 10)
+        patch.setattr(messages, "MOST_NUMBERED", 10)
         sent, received = SentUrls(), messages.received_urls()
         for followed, avoided in pages:
             links = Links(tuple(followed), tuple(avoided))
@@ -38,4 +38,4 @@ def test_tables_are_bounded_in_bytes() -> None:
     sent, received = SentUrls(), messages.received_urls()
     for number in range(1_000):
         received.read(sent.written(Links((Url(f"http://x.example/{number}/{'x' * 8_000}"),))))
-        assert len(sent._numbers) == len(received._urls) <= url_numbers.MOST_NUMBERED_CHARACTERS // 8_000 + 1
+        assert len(sent._numbers) == len(received._urls) <= messages.MOST_NUMBERED_CHARACTERS // 8_000 + 1
