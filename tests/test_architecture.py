@@ -35,20 +35,20 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4516,
-    "model": 2120,
+    "parse": 4586,
+    "model": 2127,
     "errors": 172,
     "scratch": 72,
     "settings": 1740,
     "ports": 974,
-    "rules": 5352,
-    "report": 4457,
+    "rules": 5363,
+    "report": 4462,
     "fetch": 4142,
-    "frontier": 9449,
+    "frontier": 9451,
     "sitemap": 4966,
     "engine": 3984,
     "workers": 1413,
-    "app": 6329,
+    "app": 6333,
     "cli": 6015,
     "testing": 55,
 }

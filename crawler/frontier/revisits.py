@@ -8,7 +8,7 @@ method is called within a transaction, of the leader.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
@@ -20,6 +20,7 @@ from crawler.frontier.visits import move, release
 from crawler.model.outcome import Failed, code
 from crawler.model.reasons import Cause
 from crawler.model.survey import Knowledge
+from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 from crawler.rules import revisits
 from crawler.rules.noise import LastChange

@@ -5,9 +5,10 @@ How a group of rows is passed to a statement is said by `dialect`. Facts and the
 """
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from crawler.model.serialise import FACTS
+from crawler.parse.named_tuple import NamedTuple
 
 FACT_COLUMNS: Final = tuple(fact.name for fact in FACTS)
 

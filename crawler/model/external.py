@@ -6,11 +6,12 @@ beside it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec import Struct
 
 from crawler.model.reasons import Cause, Reason
+from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 
 OK: Final = "ok"
