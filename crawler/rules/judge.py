@@ -20,7 +20,7 @@ from crawler.model.rendering import LONGEST_ROBOTS, PageSummary, Rendering
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.settlement import Verdict
 from crawler.model.visit import Lease, Links, Prior
-from crawler.parse import feeds, fingerprint, html, page_links, robots_meta
+from crawler.parse import feeds, html, page_links, robots_meta
 from crawler.parse import headers as fields
 from crawler.parse import url as urls
 from crawler.parse.extract import Extract
@@ -198,7 +198,7 @@ class Judge:
         # A page on which only noise changed is the page that it was.
         echoing = page.echoing if content == page.content else prior.echoing
         facts = facts._replace(
-            digest=fingerprint.digest(reply.body),
+            digest=content_digest.of_bytes(reply.body),
             lastmod=self._lastmod(facts.header, stated),
             stated=stated,
             echoing=echoing,
@@ -264,12 +264,11 @@ class Judge:
             canonical=_other(url, canonical),
             scripts=reply.rendering.kinds if reply.rendering else rendering.kinds(url, page, links.total),
         )
-        essence, _ = _type(reply)
         outcome: Outcome
         if refresh and moves:
             outcome = Moved(refresh)
-        elif essence not in rules.types:
-            outcome = Unlisted(Why.TYPE, essence)
+        elif facts.type not in rules.types:
+            outcome = Unlisted(Why.TYPE, facts.type or "")
         else:
             outcome = self._indexable(url, said, canonical, Listed(facts.lastmod, conflict))
         if rules.render != "off" and (needs := rendering.needs(lease, reply, facts, rules.render)):

@@ -11,6 +11,7 @@ end. The date of one page is then chosen by `record`. Pure.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -89,6 +90,7 @@ def is_fresh(at: datetime, headers: Headers, now: datetime) -> bool:
     return abs(now - at) <= FRESH_WITHIN or (server is not None and abs(server - at) <= FRESH_WITHIN)
 
 
+@lru_cache(1)  # for a page that is parsed and then judged
 def with_age(headers: Headers, now: datetime) -> tuple[datetime | None, bool | None]:
     """The date of Last-Modified, and whether it is the time of the request; None if there is no date."""
     header = from_header(headers, now)

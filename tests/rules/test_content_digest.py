@@ -7,12 +7,11 @@ import pytest
 from crawler.model.facts import Facts
 from crawler.model.reply import Headers, Response
 from crawler.model.visit import Lease, Visit
-from crawler.parse import fingerprint
 from crawler.parse.extract import Extract
 from crawler.parse.html import PageSource, extract
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
-from crawler.rules.content_digest import FINGERPRINTED_SHARE, is_sampled, is_suspicious, suffices
+from crawler.rules.content_digest import FINGERPRINTED_SHARE, is_sampled, is_suspicious, of_bytes, suffices
 from crawler.rules.judge import Judge, JudgeRules
 from crawler.rules.lastmod import DATE_SOURCES
 
@@ -55,9 +54,9 @@ def test_only_a_header_that_may_date_is_trusted(header: str, sources: str, is_sp
 @pytest.mark.parametrize(
     ("before", "enough"),
     [
-        (Facts(200, digest=fingerprint.digest(BODY)), True),
-        (Facts(200, digest=fingerprint.digest(b"<p>other")), False),
-        (Facts(200, digest=fingerprint.digest(BODY), content="0123456789abcdef"), False),
+        (Facts(200, digest=of_bytes(BODY)), True),
+        (Facts(200, digest=of_bytes(b"<p>other")), False),
+        (Facts(200, digest=of_bytes(BODY), content="0123456789abcdef"), False),
     ],
 )
 @pytest.mark.parametrize("is_dated", [True, False])

@@ -13,7 +13,7 @@ from crawler.parse import fingerprint
 from crawler.parse.extract import Extract
 from crawler.parse.html import PageSource
 from crawler.parse.url import Url
-from crawler.rules import nonexistent_pages, soft_404
+from crawler.rules import content_digest, nonexistent_pages, soft_404
 from crawler.rules.judge import Judge
 
 PROBES: Final = 200  # nonexistent pages requested for each of the rules, at most
@@ -127,7 +127,7 @@ def _contents(judge: Judge, url: Url, reply: Reply | None) -> frozenset[str]:
     ways = (plain, plain | {Extract.ECHOLESS}, plain | {Extract.ECHOLESS, Extract.CALENDAR})
     part = nonexistent_pages.nonsense_in(url)
     own = {replace(markup, wanted=wanted, part=part).read().content for wanted in ways}
-    return frozenset(filter(None, (*own, fingerprint.BYTES + fingerprint.digest(markup.body))))
+    return frozenset(filter(None, (*own, fingerprint.BYTES + content_digest.of_bytes(markup.body))))
 
 
 def _without_values(judge: Judge, url: Url, reply: Reply | None) -> str | None:
