@@ -36,7 +36,7 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4586,
-    "model": 2127,
+    "model": 2133,
     "errors": 172,
     "scratch": 72,
     "settings": 1740,

@@ -20,7 +20,7 @@ from crawler.app.features import writing
 from crawler.app.link_texts import read_link_texts
 from crawler.app.own_folder import own_folder_of
 from crawler.app.pages import OutcomeStream, Page, pages_of
-from crawler.app.parts import Given, Parts, begin_run, open_given, open_parts
+from crawler.app.parts import Parts, begin_run, open_given, open_parts
 from crawler.app.preflight import preflight
 from crawler.app.publication import doubts_of, final_site, in_published_order, result_of, with_examples
 from crawler.app.robots_line import ask_published
@@ -47,12 +47,10 @@ from crawler.model.rows import PublicationRow
 from crawler.model.run import Run, SessionEnd, StopReason
 from crawler.model.settlement import Settlement
 from crawler.model.survey import NONE_VANISHED, Balance
-from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Sink, reads
 from crawler.report.stats import Stats
-from crawler.report.traffic import Traffic
 from crawler.rules.incomplete_site import SiteDoubts
 from crawler.settings.load import in_python
 from crawler.settings.object_url import is_object_url
@@ -121,11 +119,6 @@ class Job(Struct, eq=False):
         return await self._crawl.run()
 
     @property
-    def traffic(self) -> Traffic | None:
-        """The requests, counted for the metrics."""
-        return self.parts.traffic
-
-    @property
     def over(self) -> Exit | None:
         """The exit code of the run, if another member ended it."""
         if self.run.over is not None:
@@ -159,7 +152,7 @@ class Job(Struct, eq=False):
         """The entries that `publish` writes, in its order."""
         base = await self._published_base()
         async for chunk in in_published_order(self.frontier, base, self.settings):
-            for entry in rebased(chunk, base.site, base.base):
+            for entry in rebased(chunk, base):
                 yield entry
 
     @property
@@ -257,6 +250,7 @@ class Job(Struct, eq=False):
             await ask_published(self.frontier, self.parts.fetcher, published.robots_line, base.site)
         if self.settings.guard.dry_run:
             return
+        is_same = all(file.unchanged for file in published.files)
         await self.frontier.mark_published(
             PublicationRow(
                 published.urls,
@@ -265,7 +259,7 @@ class Job(Struct, eq=False):
                 *published.changes,
                 base=base.base,
                 folder=folder_of(self.settings.output),
-                files_changed=_files_changed(published, last),
+                files_changed=last and last.files_changed if is_same else time.time(),
                 delivered=last.delivered if last else None,
             )
         )
@@ -350,11 +344,6 @@ class Job(Struct, eq=False):
             await self.end(refused or (Exit.OK if self.ending is Ending.COMPLETE else Exit.PARTIAL))
 
 
-def _files_changed(published: Published, last: PublicationRow | None) -> float | None:
-    is_changed = any(not file.unchanged for file in published.files)
-    return time.time() if is_changed else last and last.files_changed
-
-
 @asynccontextmanager
 async def open_job(
     settings: Settings,
@@ -375,12 +364,6 @@ async def open_job(
             yield job
 
 
-def _stats(given: Given, clock: Callable[[], float]) -> Stats:
-    limits, tasks, names = given.settings.scope, given.settings.pace.concurrency, given.settings.state.site
-    pages, seconds, site = given.most_pages, limits.max_time, names[-1:] or (urls.origin(given.starts[0]),)
-    return Stats(clock, max_pages=pages, max_time=seconds, concurrency=tasks, site=site[0])
-
-
 @asynccontextmanager
 async def open_checked_job(
     settings: Settings,
@@ -393,7 +376,7 @@ async def open_checked_job(
     """As `open_job`, for what `preflight` returned; errors name flags. `left`: see `opened`."""
     async with AsyncExitStack() as stack:
         given = await open_given(settings, stack)
-        stats = _stats(given, clock)
+        stats = given.stats(clock)
         # Opened before the state, so that wrong settings raise before it is changed.
         plain = await stack.enter_async_context(open_fetcher(given.settings, transport))
         begun = new_file(given.settings, given.starts[0])

@@ -126,8 +126,8 @@ class Exporter:
             values.of_balance(metrics, await self._balance_of(self._job))
             values.of_progress(metrics, self._job.stats)
             self._of_findings(metrics)
-            if self._job.traffic:
-                values.of_traffic(metrics, self._job.traffic)
+            if self._job.parts.traffic:
+                values.of_traffic(metrics, self._job.parts.traffic)
             return metrics
 
     async def _balance_of(self, job: Job) -> Balance:

@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -70,6 +70,12 @@ class Given(Struct, frozen=True):
     def most_pages(self) -> int | None:
         """How many pages a run may visit."""
         return most_pages(self.settings.scope)
+
+    def stats(self, clock: Callable[[], float]) -> Stats:
+        """The counters of a crawl, on the monotonic `clock`."""
+        limits, tasks, names = self.settings.scope, self.settings.pace.concurrency, self.settings.state.site
+        pages, site = self.most_pages, names[-1] if names else urls.origin(self.starts[0])
+        return Stats(clock, max_pages=pages, max_time=limits.max_time, concurrency=tasks, site=site)
 
 
 class Parts(Struct, frozen=True):
@@ -160,16 +166,15 @@ async def open_parts(
     given: Given, plain: Fetcher, frontier: Frontier, stats: Stats, *, crawls: bool
 ) -> AsyncIterator[Parts]:
     """The parts of a crawl that uses the fetcher `plain`. `crawls`: worker processes may be needed."""
-    settings, traps, traffic = (
-        given.settings,
-        Traps(given.settings.scope.allow_trap),
-        traffic_of(given.settings),
-    )
+    settings = given.settings
+    traps, traffic = Traps(settings.scope.allow_trap), traffic_of(settings)
     async with AsyncExitStack() as stack:
         politeness = Politeness(
             frontier.clock, anyio.sleep, far=far_of(settings), rebook=partial(_another_slot, frontier)
         )
-        reading_log = ReadingLog(_reading_log(settings, given.starts[0]))
+        # A file beside the state names the pages that are being parsed.
+        beside = f"{state_path(settings, given.starts[0])}.reading" if is_file(settings) else None
+        reading_log = ReadingLog(Path(beside) if beside else None)
         stack.callback(reading_log.close)
         deaths = await _deaths(frontier, reading_log)
         around = Surroundings(
@@ -199,11 +204,6 @@ async def open_parts(
 async def _another_slot(frontier: Frontier, origin: str) -> float | None:
     """Another slot for one that was missed, if other members have the next ones."""
     return await frontier.slot(origin) if frontier.is_shared else None
-
-
-def _reading_log(settings: Settings, start: Url) -> Path | None:
-    """The file beside the state that names the pages that are being parsed."""
-    return Path(f"{state_path(settings, start)}.reading") if is_file(settings) else None
 
 
 async def _deaths(runs: Runs, reading_log: ReadingLog) -> Mapping[str, int]:

@@ -146,9 +146,7 @@ def _rules(settings: Settings, *keys: str) -> Sequence[object]:
 
 def _answering(http: Http) -> Sequence[object]:
     """What decides whether a page answers, and how, as far as it is not the default."""
-    names = (
-"header", "header_for", "cookie_file", "client_cert", "insecure", "allow_address",
-    )  # fmt: skip
+    names = ("header", "header_for", "cookie_file", "client_cert", "insecure", "allow_address")
     values = {name: getattr(http, name) for name in names}
     return [[name, value] for name, value in values.items() if value != getattr(DEFAULTS.http, name)]
 

@@ -67,7 +67,10 @@ async def crawl_sites(sites: Sequence[SiteSettings]) -> Exit:
             if len(sites) > 1:
                 run = partial(_each, sites, notifiers, stopping)
             async with opened(notifiers, settings):
-                return await _repeated(settings, run)
+                every = settings.pace.every
+                return await (
+                    schedule.repeat(run, every, lambda: received.first is not None) if every else run()
+                )
     if stopping.has_crawled:
         words = f"{received.word} while waiting for the next run"
         log.info(words, event="stopped between two runs", signal=received.word)
@@ -75,13 +78,6 @@ async def crawl_sites(sites: Sequence[SiteSettings]) -> Exit:
         words = f"{received.word} before the crawl started"
         log.error(words, event="stopped before the crawl", signal=received.word)
     return Exit(received.exit)
-
-
-async def _repeated(settings: Settings, run: Callable[[], Awaitable[Exit]]) -> Exit:
-    """One run, or one after each interval of --every."""
-    if settings.pace.every is None:
-        return await run()
-    return await schedule.repeat(run, settings.pace.every, lambda: received.first is not None)
 
 
 async def _each(sites: Sequence[SiteSettings], notifiers: Sequence[Notifier], stopping: "_Stopping") -> Exit:

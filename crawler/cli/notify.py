@@ -88,7 +88,7 @@ class Notifier:
             job.frontier,
             code,
             findings=found.findings if found.is_known else None,
-            traffic=job.traffic,
+            traffic=job.parts.traffic,
             submitted=job.submitted.results() if job.submitted else None,
         )
 

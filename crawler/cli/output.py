@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
 import click
@@ -71,12 +70,6 @@ def remark(words: str) -> None:
         log.info(words, event="remark", says=words)
     else:
         click.echo(words, err=True)
-
-
-def say_found(file: Path) -> None:
-    """Says which settings file was found, in one line of the log."""
-    words = f"settings are read from {file}, found in this folder"
-    log.info(words, event="settings found", file=str(file))
 
 
 def configure_log(chosen: Log) -> None:

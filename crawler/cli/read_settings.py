@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from crawler.cli.options import typed
-from crawler.cli.output import configure_log, say_found
+from crawler.cli.output import configure_log
 from crawler.errors import ConfigError
 from crawler.model.log import log
 from crawler.report.printable import printable
@@ -103,7 +103,8 @@ def _tell(params: Mapping[str, Any], sites: Sequence[Settings], found: Path | No
     configure_log(sites[0].log)
     check_needs(typed(params), params, sites)
     if found:
-        say_found(found)
+        words = f"settings are read from {found}, found in this folder"
+        log.info(words, event="settings found", file=str(found))
 
 
 def read_given(params: Mapping[str, Any]) -> Settings:

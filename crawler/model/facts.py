@@ -3,7 +3,7 @@
 The types of the fields bound what a worker process may send: it has read hostile markup.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Annotated, Final, TypeAlias
 
@@ -119,3 +119,9 @@ class Entry(Struct, frozen=True):
     extras: Extras | None = None
     is_day: bool = False  # the page or a sitemap states a day without a time, read as midnight UTC
     title: str | None = None  # of the page, if it was asked for
+
+    def mapped(self, to: Callable[[Url], Url]) -> "Entry":
+        """The same with the URLs that `to` returns, also in its elements."""
+        elements = [replace(one, url=to(one.url)) for one in self.extras.elements] if self.extras else ()
+        extras = self.extras and replace(self.extras, elements=tuple(elements))
+        return replace(self, url=to(self.url), extras=extras)

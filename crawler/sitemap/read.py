@@ -78,7 +78,8 @@ class SitemapReading:
             elif is_web_page(head):
                 self.malformed, self.is_sitemap = "is a web page", False
             elif _is_text(head):
-                yield from _lines(chunks)
+                for line in _split(chunks):
+                    yield from _line(line)
             elif is_json(head):
                 self.is_like_ours = True
                 yield from self._json(chunks)
@@ -234,11 +235,6 @@ def _is_text(head: bytes) -> bool:
     """Whether this is the text form, one URL per line: its first line starts with a URL or host name."""
     first = head.lstrip().split(b"\n", 1)[0].strip()
     return bool(_ABSOLUTE.match(first) or _HOST.match(first))
-
-
-def _lines(chunks: Iterable[bytes]) -> Iterator[Found]:
-    for line in _split(chunks):
-        yield from _line(line)
 
 
 def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -23,8 +23,8 @@ from msgspec.structs import asdict, replace
 
 from crawler import scratch
 from crawler.errors import ConfigError, OutputError, PublishRefused
-from crawler.model.facts import Entry, Extras
-from crawler.parse.url import Url, origin
+from crawler.model.facts import Entry
+from crawler.parse.publish_base import PublishBase
 from crawler.rules.page_rules import SitemapSections
 from crawler.settings.object_url import ObjectUrl, is_object_url, parsed
 from crawler.settings.sections import DEFAULTS, HTML, Guard, Output, Settings
@@ -105,7 +105,7 @@ async def publish(
         stylesheet=stylesheet.NAME if output.stylesheet else None,
         sections=tuple(section.name for section in sections),
     )
-    base = (output.publish_base or crawl.site).rstrip("/")
+    base = PublishBase((output.publish_base or crawl.site).rstrip("/"), crawl.site)
     draft = _Draft(entries, style, settings.guard, base, crawl, sections, output.format == HTML)
     if output.is_stdout:
         return await _print_draft(draft)
@@ -138,7 +138,7 @@ class _Draft(Struct, eq=False):
     entries: AsyncIterator[Sequence[Entry]]
     style: Style
     guard: Guard
-    base: str
+    base: PublishBase
     crawl: CrawlToPublish
     sections: Sequence[SitemapSection] = ()
     has_pages: bool = False  # for people
@@ -150,16 +150,15 @@ class _Draft(Struct, eq=False):
 
         `published`: makes those of these published files that are there readable, and returns their paths.
         """
-        form = self.style.form
-        writer = Writer(place, self.base, self.style, self._old_files(last))
+        form, base = self.style.form, self.base
+        writer = Writer(place, base.base, self.style, self._old_files(last))
         sections = SitemapSections(self.sections)
         pages = self._html_pages(place, last) if self.has_pages else None
         async for chunk in self.entries:
             for name, entries in sections.grouped(chunk).items():
-                await anyio.to_thread.run_sync(writer.add, rebased(entries, self.crawl.site, self.base), name)
+                await anyio.to_thread.run_sync(writer.add, rebased(entries, base), name)
             if pages:
-                moved = rebased(chunk, self.crawl.site, self.base)
-                await anyio.to_thread.run_sync(pages.add, moved)
+                await anyio.to_thread.run_sync(pages.add, rebased(chunk, base))
         parts = await anyio.to_thread.run_sync(writer.finish)
         if pages:
             parts = [*await anyio.to_thread.run_sync(pages.finish), *parts]
@@ -172,14 +171,14 @@ class _Draft(Struct, eq=False):
         check_guard(self.guard, urls, before, self.crawl.result)
         if not self.guard.force and form in VALIDATED:
             await anyio.to_thread.run_sync(_validate, place, parts, last)
-        line = _robots_line(self.style, self.base, parts)
+        line = f"Sitemap: {base.base}/{parts[-1].name}" if form in VALIDATED else ""
         changes = {"added": found.added, "removed": found.removed, "changed": found.changed}
         return parts, Published((), urls, output, line, writer.refused, optional=writer.optional, **changes)
 
     def _html_pages(self, place: Path, last: Last) -> "HtmlPages":
-        from crawler.sitemap.write.html_pages import HtmlPages  # noqa: PLC0415 - as below
+        from crawler.sitemap.write.html_pages import HtmlPages  # noqa: PLC0415 - few sitemaps have them
 
-        return HtmlPages(place, self.base, old_files(last, HTML))
+        return HtmlPages(place, self.base.base, old_files(last, HTML))
 
     def _old_files(self, last: Last) -> Mapping[str, OldFiles]:
         """The files of each section; if the sections changed, only their numbers, as ranges may shrink."""
@@ -308,10 +307,6 @@ def _check_store(url: ObjectUrl, seconds: float) -> None:
         upload.check_conditions(store, manifest)
 
 
-def _robots_line(style: Style, base: str, parts: Sequence[Part]) -> str:
-    return f"Sitemap: {base}/{parts[-1].name}" if style.form in VALIDATED else ""
-
-
 def _check_manifest(folder: Path, place: object = None) -> None:
     """`place`: what to call it, if the folder is a copy."""
     if is_foreign(folder):
@@ -339,24 +334,9 @@ def _check_page(output: Output, folder: Path, store: "Store | None" = None) -> N
     check_place(folder, store and store.url)
 
 
-def rebased(entries: Sequence[Entry], site: str, base: str) -> Sequence[Entry]:
-    """The entries with the published base in place of the crawled origin. Other URLs stay."""
-    if site == base:
-        return entries
-
-    def moved(url: Url) -> Url:
-        return Url(base + url[len(site) :]) if origin(url) == site else url
-
-    return [
-        replace(entry, url=moved(entry.url), extras=entry.extras and _moved(entry.extras, moved))
-        for entry in entries
-    ]
-
-
-def _moved(extras: Extras, moved: Callable[[Url], Url]) -> Extras:
-    return replace(
-        extras, elements=tuple(replace(element, url=moved(element.url)) for element in extras.elements)
-    )
+def rebased(entries: Sequence[Entry], base: PublishBase) -> Sequence[Entry]:
+    """The entries as they are published."""
+    return [entry.mapped(base.published) for entry in entries] if base.maps else entries
 
 
 def _difference(place: Path, parts: Sequence[Part], last: Last, published: FilesOf) -> Difference:

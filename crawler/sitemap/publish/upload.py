@@ -125,7 +125,9 @@ class Upload:
         self._checked = monotonic()
         try:
             if changed or gone or missing:
-                self._claim(gone)
+                # A claim, before anything else. Files without an ETag are not there yet.
+                seconds = self.output.publish_timeout + CLAIM_MARGIN
+                self._put_manifest("claim", gone, {CLAIM: {"by": self.writer, "seconds": seconds}})
                 self._put_files(missing, changed)
             self._put_manifest("manifest", gone)
             self._delete(gone)
@@ -149,11 +151,6 @@ class Upload:
         if not self.output.stylesheet or self.store.etag(stylesheet.NAME):
             return []
         return [stylesheet.stage(self.place)]
-
-    def _claim(self, gone: Sequence[str]) -> None:
-        """Puts the manifest before anything else. Files without an ETag are not there yet."""
-        claim = {CLAIM: {"by": self.writer, "seconds": self.output.publish_timeout + CLAIM_MARGIN}}
-        self._put_manifest("claim", gone, claim)
 
     def _put_files(self, missing: Sequence[str], changed: Sequence[str]) -> None:
         entry = self.parts[-1].name

@@ -76,10 +76,7 @@ class Validation:
         """The URL of a file, if it is known: an index says it, and a file on disk may be served somewhere."""
         if node.index or is_web(node.loc):
             return node.loc
-        return self._served(Path(node.loc).name)
-
-    def _served(self, name: str) -> str | None:
-        return f"{self.base.rstrip('/')}/{name}" if self.base else None
+        return f"{self.base.rstrip('/')}/{Path(node.loc).name}" if self.base else None
 
     async def _one(self, check: Check, place: str) -> AsyncIterator[SitemapFinding]:
         self.totals.files += 1
