@@ -118,7 +118,7 @@ def test_a_change_of_the_sitemap_is_reported_if_asked(run: Run, hook: Receiver) 
         site.page("/d", text="<p>new</p>")
         breaks(site, "/d")
         run(*words)
-    assert [body["report"]["sitemap"]["added"] for body in hook.bodies] == [None, 1]
+    assert [body["report"]["sitemap"]["added"] for body in hook.bodies] == [4, 1]
 
 
 @pytest.mark.parametrize(
