@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 5363,
     "report": 4462,
     "fetch": 4142,
-    "frontier": 9451,
+    "frontier": 9471,
     "sitemap": 4966,
     "engine": 3984,
     "workers": 1413,

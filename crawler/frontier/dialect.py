@@ -33,8 +33,8 @@ WORDS: Final = frozenset({
     "time", "json",
     # The time in seconds since the epoch.
     "clock",
-    # The session of this connection, and whether that of a member has ended.
-    "backend", "disconnected",
+    # The session of this connection; whether that of a member has ended, and whether it has for certain.
+    "backend", "vanished", "disconnected",
     # Lock the rows of a query until the transaction ends, where others write too.
     "lock_shared", "skip_locked",
     # Types: ids that the database chooses, and that a statement gives; arrays of ids; text by bytes.

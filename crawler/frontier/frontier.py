@@ -38,6 +38,7 @@ from crawler.frontier.settlements import Settlements
 from crawler.frontier.visits import ANY_DEPTH
 from crawler.model.external import CheckedLink
 from crawler.model.ledger import LedgerRow
+from crawler.model.log import log
 from crawler.model.note import Note, RunWithNote
 from crawler.model.reasons import Source, Why
 from crawler.model.robots import RobotsFile
@@ -185,9 +186,12 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
     # -- Runs: the life of a run -----------------------------------------------------------------------------
 
     async def begin(self, fingerprint: str, reading: str = "", terms: Terms = Terms()) -> Run:
-        begin = self._runs.begin
-        # Others end it.
-        while (run := await self._call(begin, fingerprint, reading, terms)) is None:  # noqa: ASYNC110
+        begin, waits = self._runs.begin, False
+        # Others end it, or are taken for dead.
+        while (run := await self._call(begin, fingerprint, reading, terms)) is None:
+            if not waits:
+                log.info("waiting for members to leave")
+            waits = True
             await anyio.sleep(LEAVING)
         return run
 

@@ -54,6 +54,8 @@ UNSEAT: Final = "UPDATE run SET leader = NULL WHERE leader @any(dead)"
 
 ALIVE: Final = "SELECT count(*) FROM member WHERE NOT gone AND until > :now AND run = :run AND id <> :me"
 
+CONNECTED: Final = f"{ALIVE} AND NOT (@vanished)"
+
 # The leadership goes to the first member that asks, and stays there.
 TAKE_LEADERSHIP: Final = """
 UPDATE run SET leader = :me WHERE number = :run AND (leader IS NULL OR leader = :me)
@@ -144,6 +146,11 @@ class Members:
         """The same, waited for when the result is called."""
         found = self._db.ask(ALIVE, {"now": self._db.now(), "run": run, "me": self._db.member})
         return lambda: int(found()[0][0])
+
+    def has_connected(self, run: int) -> bool:
+        """Whether any of these has a session now: one that has none may have been killed."""
+        given = {"now": self._db.now(), "run": run, "me": self._db.member}
+        return int(self._db.one(CONNECTED, given)[0]) > 0
 
     def take_leadership(self) -> bool:
         me, alive, taken = self._db.member, self.ask_alive(), self._ask_to_lead()

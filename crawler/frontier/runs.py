@@ -137,7 +137,8 @@ class RunTable:
     def begin(self, fingerprint: str, reading: str, terms: Terms) -> Run | None:
         """See `ports.Runs.begin`.
 
-        None while members whose run has just ended are leaving: to be tried again.
+        None while members whose run has just ended are leaving, and while it is open whether those with
+        other settings were killed: to be tried again.
         """
         self._db.forget()
         self._db.lock_runs()  # two members that begin at once begin one run
@@ -165,12 +166,16 @@ class RunTable:
         return Run(row[0], row[1], complete=True, over=row[2])
 
     def _join(self, last: "_Last", fingerprint: str, reading: str, terms: Terms) -> Run | None:
-        if (last.fingerprint, last.reading) != (fingerprint, reading):
+        is_other = (last.fingerprint, last.reading) != (fingerprint, reading)
+        differing = _differing(last.terms, terms)
+        if (is_other or differing) and not self._members.has_connected(last.number):
+            return None  # they were killed, or connect again
+        if is_other:
             raise StateBusy(
                 "A crawl with other settings is at work on this state"
-                f"{_named(_differing(last.terms, terms))}: wait for it, or use another --state."
+                f"{_named(differing)}: wait for it, or use another --state."
             )
-        if differing := _differing(last.terms, terms):
+        if differing:
             raise ConfigError(
                 f"The members at work on this state have other settings{_named(differing)}: "
                 "start all of them with the same. One that was killed counts for half a minute."

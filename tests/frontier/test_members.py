@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,7 +13,7 @@ from crawler.model.outcome import Listed, Unlisted
 from crawler.model.reasons import SeedKind, Why
 from crawler.model.robots import RobotsFile
 from crawler.model.rows import PublicationRow
-from crawler.model.run import Interruption, SessionEnd, StopReason, Terms
+from crawler.model.run import Interruption, Run, SessionEnd, StopReason, Terms
 from crawler.model.seed import Seed
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Lease, Visit
@@ -21,7 +21,7 @@ from crawler.parse.url import Url
 from crawler.ports import SiteRule, reads
 from tests.frontier.test_frontier import ROOT, SITE, Clock
 from tests.postgres import new_state
-from tests.waiting import eventually, outlive
+from tests.waiting import eventually, outlive, tick
 
 if TYPE_CHECKING:
     from crawler.frontier.postgres.frontier import PostgresFrontier
@@ -261,11 +261,37 @@ async def test_killed_run_is_resumed_by_name_interrupted_by_another(crew: Crew) 
 
 
 async def test_settings_that_members_must_share_are_named(crew: Crew) -> None:
-    await crew.join(Terms(settings={"--rate": "a", "--scope": "b"}))
-    with pytest.raises(ConfigError, match=r"other settings \(--rate\)"):
-        await crew.open().begin("settings", "", Terms(settings={"--rate": "x", "--scope": "b"}))
-    with pytest.raises(StateBusy, match=r"other settings is at work on this state \(--scope\)"):
-        await crew.open().begin("others", "", Terms(settings={"--rate": "a", "--scope": "x"}))
+    from crawler.frontier.postgres.connection import connect  # noqa: PLC0415 - the driver is an extra
+
+    first = await crew.join(Terms(settings={"--rate": "a", "--scope": "b"}))
+    assert first._heartbeat
+    with connect(first._address) as connection:
+        first._heartbeat.beat(connection)
+        with pytest.raises(ConfigError, match=r"other settings \(--rate\)"):
+            await crew.open().begin("settings", "", Terms(settings={"--rate": "x", "--scope": "b"}))
+        with pytest.raises(StateBusy, match=r"other settings is at work on this state \(--scope\)"):
+            await crew.open().begin("others", "", Terms(settings={"--rate": "a", "--scope": "x"}))
+
+
+@pytest.mark.parametrize(("fingerprint", "number"), [("settings", 1), ("others", 2)])
+async def test_other_settings_wait_until_killed_members_are_dead(
+    crew: Crew, fingerprint: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crew.beat(await crew.join(Terms(settings={"--rate": "a"})))
+    late = crew.open()
+    while await late._call(late._members.has_connected, 1):
+        await tick()  # until the server has ended its session
+    begin, tries = late._runs.begin, list[Run | None]()
+
+    def tried(*given: Any) -> Run | None:
+        tries.append(begin(*given))
+        crew.clock.now += 20
+        return tries[-1]
+
+    monkeypatch.setattr(late._runs, "begin", tried)
+    monkeypatch.setattr("crawler.frontier.frontier.LEAVING", 0.0)
+    run = await late.begin(fingerprint, "", Terms(settings={"--rate": "x"}))
+    assert (run.number, tries) == (number, [None, None, run])
 
 
 async def settle(member: "PostgresFrontier", lease: Lease, *, requested: bool = True) -> None:

@@ -27,6 +27,9 @@ _TYPES: Final = {
 ARRAYS: Final = ("links",)
 
 
+_VANISHED: Final = "backend IS NOT NULL AND NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = backend)"
+
+
 class PostgresDialect(Dialect):
     """See `Dialect`."""
 
@@ -51,9 +54,9 @@ class PostgresDialect(Dialect):
         "clock": "extract(epoch FROM clock_timestamp())",
         "backend": "pg_backend_pid()",
         # Only if this session has lasted: after a restart of the server, none has.
+        "vanished": _VANISHED,
         "disconnected": (
-            "backend IS NOT NULL AND NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = backend) "
-            "AND EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = pg_backend_pid() "
+            f"{_VANISHED} AND EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = pg_backend_pid() "
             "AND backend_start < clock_timestamp() - make_interval(secs => :steady))"
         ),
         "lock_shared": "FOR SHARE",

@@ -34,6 +34,7 @@ class SqliteDialect(Dialect):
         "json": "{}",
         "clock": "CAST(strftime('%s') AS INTEGER)",
         "backend": "NULL",
+        "vanished": "false",
         "disconnected": "false",
         "lock_shared": "",
         "skip_locked": "",
