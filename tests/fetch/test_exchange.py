@@ -99,6 +99,17 @@ async def mocked(answer: httpx.Response | Exception, request: Request | None = N
     return await ask(request=request or Request(URL), transport=routed(router), **chosen)
 
 
+def failure(reply: Reply | bytes) -> tuple[Cause, bool]:
+    """The cause, and whether it may pass."""
+    assert isinstance(reply, Broken)
+    return reply.cause, reply.transient
+
+
+def body_of(reply: Reply) -> bytes:
+    assert isinstance(reply, Response)
+    return reply.body
+
+
 # -- the protocol ----------------------------------------------------------------------------------------
 
 
@@ -126,8 +137,7 @@ async def test_a_304_that_nobody_asked_for_is_no_answer(headers: dict[str, str])
     if "if-none-match" in headers:
         assert isinstance(reply, Response), "a script of a page asked for it"
     else:
-        assert isinstance(reply, Broken)
-        assert (reply.cause, reply.transient) == (Cause.PROTOCOL, True)
+        assert failure(reply) == (Cause.PROTOCOL, True)
 
 
 async def test_redirects_are_returned_and_not_followed() -> None:
@@ -158,8 +168,7 @@ async def test_cookies_are_not_stored() -> None:
 async def test_content_codings_are_decoded(coding: str, body: bytes) -> None:
     stream = httpx.ByteStream(body)
     reply = await mocked(httpx.Response(200, headers={"Content-Encoding": coding}, stream=stream))
-    assert isinstance(reply, Response)
-    assert reply.body == b"hello"
+    assert body_of(reply) == b"hello"
 
 
 @pytest.mark.parametrize(
@@ -179,14 +188,12 @@ async def test_undecodable_or_large_body_is_reported_as_broken(
     answer = httpx.Response(200, headers={"Content-Encoding": coding}, stream=httpx.ByteStream(body))
     transport = httpx.MockTransport(lambda _: answer)  # not respx, which would decode the body itself
     reply = await ask(transport=transport, max_body=1_000)
-    assert isinstance(reply, Broken)
-    assert reply.cause is cause
+    assert failure(reply)[0] is cause
 
 
 async def test_request_limit_overrides_max_body() -> None:
     reply = await mocked(httpx.Response(200, content=b"x" * 20), Request(URL, limit=10))
-    assert isinstance(reply, Broken)
-    assert reply.cause is Cause.TOO_LARGE
+    assert failure(reply)[0] is Cause.TOO_LARGE
 
 
 async def test_unwanted_body_is_not_read() -> None:
@@ -197,8 +204,7 @@ async def test_unwanted_body_is_not_read() -> None:
 
     transport = httpx.MockTransport(lambda _: httpx.Response(404, stream=Endless()))
     reply = await ask(request=Request(URL, wants_body=lambda *_: False), transport=transport)
-    assert isinstance(reply, Response)
-    assert reply.body == b""
+    assert body_of(reply) == b""
 
 
 @pytest.mark.parametrize(
@@ -265,6 +271,12 @@ def says(answer: bytes) -> Callable[[socket.socket], None]:
     return serve
 
 
+async def told(answer: bytes, **chosen: Any) -> Reply:
+    """The reply if a server sends these bytes."""
+    with wire(says(answer)) as url:
+        return await ask(url, **chosen)
+
+
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 
 
@@ -281,10 +293,8 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
     ],
 )
 async def test_all_message_framings_are_read(answer: bytes) -> None:
-    with wire(says(answer)) as url:
-        reply = await ask(url)
-    assert isinstance(reply, Response)
-    assert reply.body == b"hello"
+    reply = await told(answer)
+    assert body_of(reply) == b"hello"
 
 
 @over_both
@@ -302,8 +312,7 @@ async def test_all_message_framings_are_read(answer: bytes) -> None:
     ],
 )
 async def test_malformed_response_is_transient_failure(answer: bytes) -> None:
-    with wire(says(answer)) as url:
-        reply = await ask(url)
+    reply = await told(answer)
     assert isinstance(reply, Broken)
     assert reply.cause in {Cause.PROTOCOL, Cause.TRUNCATED}
     assert reply.transient
@@ -314,10 +323,8 @@ async def test_malformed_response_is_transient_failure(answer: bytes) -> None:
 async def test_decompression_bomb_stops_at_limit() -> None:
     body = gzip.compress(bytes(200_000_000), 9, mtime=0)
     answer = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-    with wire(says(answer)) as url:
-        reply = await ask(url, max_body=1_000_000)
-    assert isinstance(reply, Broken)
-    assert reply.cause is Cause.TOO_LARGE
+    reply = await told(answer, max_body=1_000_000)
+    assert failure(reply)[0] is Cause.TOO_LARGE
 
 
 @over_both
@@ -333,8 +340,7 @@ async def test_silent_server_times_out(chosen: dict[str, Any]) -> None:
     with wire(drip) as url:
         reply = await ask(url, **chosen)
         gone.set()
-    assert isinstance(reply, Broken)
-    assert (reply.cause, reply.transient) == (Cause.TIMEOUT, True)
+    assert failure(reply) == (Cause.TIMEOUT, True)
 
 
 @over_both
@@ -384,8 +390,7 @@ async def test_large_body_asks_for_room_once(size: int, fields: dict[str, str], 
     reply = await mocked(
         httpx.Response(200, headers=fields, content=sent), Request(URL, room=room), max_body=9_000_000
     )
-    assert isinstance(reply, Response)
-    assert reply.body == body
+    assert body_of(reply) == body
     assert room.asked == asked
 
 
@@ -407,10 +412,8 @@ async def test_timeouts_do_not_run_while_a_body_waits_for_room() -> None:
 
 @over_both
 async def test_body_with_too_large_content_length_is_not_read() -> None:
-    with wire(says(OK + b"Content-Length: 9223372036854775807\r\n\r\n")) as url:
-        reply = await ask(url)
-    assert isinstance(reply, Broken)
-    assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
+    reply = await told(OK + b"Content-Length: 9223372036854775807\r\n\r\n")
+    assert failure(reply) == (Cause.TOO_LARGE, False)
 
 
 @over_both
@@ -431,8 +434,7 @@ async def test_decompression_bomb_is_refused_even_if_cut_is_requested() -> None:
     sent = gzip.compress(b"", mtime=0) * 5_000
     with wire(says(whole(sent, b"Content-Encoding: gzip\r\n"))) as url:
         reply = await ask(request=Request(Url(url), limit=1_000_000, cut=True))
-    assert isinstance(reply, Broken)
-    assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
+    assert failure(reply) == (Cause.TOO_LARGE, False)
 
 
 @over_both
@@ -454,8 +456,7 @@ async def test_decoding_yields_to_event_loop_and_obeys_total_timeout(
             tasks.start_soon(beat)
             reply = await ask(request=Request(Url(url), seconds=0.3))
             tasks.cancel_scope.cancel()
-    assert isinstance(reply, Broken)
-    assert reply.cause is Cause.TIMEOUT
+    assert failure(reply)[0] is Cause.TIMEOUT
     assert beats
 
 
@@ -476,10 +477,8 @@ CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
     ids=["many fields", "a long value", "a long name", "an extension", "an extension value", "extensions"],
 )
 async def test_chunk_extensions_and_trailers_are_bounded(rest: bytes) -> None:
-    with wire(says(CHUNKED + rest)) as url:
-        reply = await ask(url)
-    assert isinstance(reply, Broken)
-    assert (reply.cause, reply.transient) == (Cause.TOO_LARGE, False)
+    reply = await told(CHUNKED + rest)
+    assert failure(reply) == (Cause.TOO_LARGE, False)
 
 
 @over_both
@@ -491,8 +490,7 @@ async def test_trailer_of_60_kilobytes_is_skipped() -> None:
 @over_both
 async def test_refused_connection_is_reported_as_broken() -> None:
     reply = await ask(f"http://127.0.0.1:{free_port()}/")
-    assert isinstance(reply, Broken)
-    assert (reply.cause, reply.transient) == (Cause.CONNECT, True)
+    assert failure(reply) == (Cause.CONNECT, True)
 
 
 @over_both
@@ -512,8 +510,7 @@ async def test_request_target_is_sent_as_serialised_by_url_standard() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.2", "[::ffff:127.0.0.2]", "[::1]", "169.254.169.254", "10.0.0.1"])
 async def test_private_address_is_refused_before_connecting(host: str) -> None:
     reply = await ask(f"http://{host}:9/")
-    assert isinstance(reply, Broken)
-    assert (reply.cause, reply.transient) == (Cause.ADDRESS, False)
+    assert failure(reply) == (Cause.ADDRESS, False)
 
 
 @over_both
@@ -538,8 +535,7 @@ async def test_certificate_for_another_name_is_refused() -> None:
     authority.issue_cert("other.example").configure_cert(context)
     with authority.cert_pem.tempfile() as pem, wire(says(OK), context) as url:
         reply = await ask(url, ca_file=pem)
-    assert isinstance(reply, Broken)
-    assert reply.cause is Cause.TLS
+    assert failure(reply)[0] is Cause.TLS
 
 
 def test_public_authorities_are_trusted_beside_ca_file() -> None:
@@ -622,8 +618,7 @@ async def test_surplus_bytes_on_reused_connection_are_protocol_failure() -> None
     with wire(serve) as url:
         first, second = await bodies(url, 2)
     assert first == b"a"
-    assert isinstance(second, Broken)
-    assert (second.cause, second.transient) == (Cause.PROTOCOL, True)
+    assert failure(second) == (Cause.PROTOCOL, True)
     assert len(seen) == 1
 
 
@@ -767,8 +762,7 @@ async def test_reset_of_fresh_connection_is_a_failure() -> None:
     serve, taken = in_turn(reset)
     with wire(serve) as url:
         (only,) = await bodies(url, 1)
-    assert isinstance(only, Broken)
-    assert (only.cause, only.transient) == (Cause.TRUNCATED, True)
+    assert failure(only) == (Cause.TRUNCATED, True)
     assert taken == [1]
 
 
@@ -801,10 +795,8 @@ async def test_response_to_head_ends_with_its_head(answer: bytes) -> None:
         async with fetcher_of() as fetcher:
             reply = await fetcher.fetch(Request(Url(url), head=True))
             following = await fetcher.fetch(Request(Url(url)))
-    assert isinstance(reply, Response)
-    assert reply.body == b""
-    assert isinstance(following, Response)
-    assert following.body == b"b"
+    assert body_of(reply) == b""
+    assert body_of(following) == b"b"
     assert [line.split(b" ")[0] for lines in seen for line in lines] == [b"HEAD", b"GET"]
 
 
@@ -829,10 +821,8 @@ async def test_connection_is_kept_after_short_unwanted_body() -> None:
     ],
 )
 async def test_endless_response_head_is_a_protocol_failure(head: bytes) -> None:
-    with wire(says(head)) as url:
-        reply = await ask(url)
-    assert isinstance(reply, Broken)
-    assert (reply.cause, reply.transient) == (Cause.PROTOCOL, False)
+    reply = await told(head)
+    assert failure(reply) == (Cause.PROTOCOL, False)
 
 
 @over_both
@@ -842,10 +832,8 @@ async def test_bytes_on_the_wire_are_limited() -> None:
     answer = OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     chunks = OK + b"Transfer-Encoding: chunked\r\n\r\n" + (b"1;" + b"x" * 5_000 + b"\r\nx\r\n") * 1_000
     for sent in (answer, chunks):
-        with wire(says(sent)) as url:
-            reply = await ask(url, max_body=100_000)
-        assert isinstance(reply, Broken)
-        assert reply.cause is Cause.TOO_LARGE
+        reply = await told(sent, max_body=100_000)
+        assert failure(reply)[0] is Cause.TOO_LARGE
 
 
 async def test_number_of_idle_connections_is_limited() -> None:
@@ -884,8 +872,7 @@ async def test_requests_go_through_http_proxy(scheme: str) -> None:
         through = url.replace("http://", "http://me:se%20cret@")
         reply = await ask(f"{scheme}://site.example/page", proxy=through, ca_file=pem)
         refused = await ask("http://10.0.0.1/", proxy=through)
-    assert isinstance(reply, Response)
-    assert reply.body == b"hello"
+    assert body_of(reply) == b"hello"
     first = asked[0].split(b"\r\n")[0]
     assert first == (
         b"GET http://site.example/page HTTP/1.1" if scheme == "http" else b"CONNECT site.example:443 HTTP/1.1"
@@ -894,8 +881,7 @@ async def test_requests_go_through_http_proxy(scheme: str) -> None:
     if scheme == "https":
         assert asked[1].startswith(b"GET /page HTTP/1.1\r\n")
         assert b"Proxy-Authorization" not in asked[1]
-    assert isinstance(refused, Broken)
-    assert refused.cause is Cause.ADDRESS
+    assert failure(refused)[0] is Cause.ADDRESS
     assert len(asked) == (1 if scheme == "http" else 2)
 
 
