@@ -24,7 +24,7 @@ from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.facts import Facts, Validators
 from crawler.model.outcome import Listed
 from crawler.model.reasons import Source
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import Doubts
 from crawler.model.visit import Lease, Visit

@@ -22,8 +22,7 @@ from crawler.app.features.images import Images
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.facts import Facts, LabelledUrl
 from crawler.model.outcome import Listed
-from crawler.model.reply import Headers, Response
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import Headers, Response, RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Lease, Visit
 from crawler.parse.normalise import Normaliser

@@ -32,8 +32,7 @@ from lying_site import DAY, SETTINGS, SITE, Answer, Page, Setting, Site, iso, re
 from crawler.engine.finish import dating
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.reasons import SeedKind
-from crawler.model.reply import Headers, Response
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import Headers, Response, RobotsFile
 from crawler.model.rows import PublicationRow
 from crawler.model.seed import Seed
 from crawler.model.settlement import Settlement

@@ -43,7 +43,7 @@ from synthetic import answers
 from crawler.frontier.postgres.address import parsed
 from crawler.frontier.postgres.dialect import PostgresDialect
 from crawler.frontier.postgres.frontier import PostgresFrontier
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.visit import Visit
 from tests.postgres import server
 from tests.server import Origin, http, page, serving

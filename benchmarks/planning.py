@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.facts import Facts, Validators
 from crawler.model.outcome import Listed
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.rows import PublicationRow
 from crawler.model.run import Terms
 from crawler.model.settlement import Settlement, Verdict

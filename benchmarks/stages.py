@@ -22,8 +22,7 @@ from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.frontier.sqlite.frontier import SqliteFrontier
-from crawler.model.reply import Broken, Headers, Response
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import Broken, Headers, Response, RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Lease, Visit
 from crawler.parse import encoding, html, page_links

@@ -31,7 +31,7 @@ from crawler.model import settlement as values
 from crawler.model.facts import Facts, Lastmod, Validators
 from crawler.model.outcome import Listed
 from crawler.model.reasons import Source
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.rows import PublicationRow
 from crawler.model.survey import Doubts
 from crawler.model.visit import Visit

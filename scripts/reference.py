@@ -9,10 +9,8 @@ from pathlib import Path
 from crawler.cli.options import HEADINGS
 from crawler.parse.normalise import TRACKING
 from crawler.settings.option import Setting
-from crawler.settings.page_rules import KEYS as RULE_KEYS
-from crawler.settings.page_rules import PageRule
 from crawler.settings.sections import keys
-from crawler.settings.sitemap_sections import KEYS as SECTION_KEYS
+from crawler.settings.tables import RULE_KEYS, SECTION_KEYS, PageRule
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -19,7 +19,7 @@ from hypothesis import settings
 from crawler.app import robots_line
 from crawler.engine.robots import ask_robots
 from crawler.fetch.politeness import Politeness
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.rules import retries
 from tests import measuring, postgres
 from tests.commands import Run

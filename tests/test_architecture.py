@@ -36,20 +36,20 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4586,
-    "model": 2133,
+    "model": 2132,
     "errors": 172,
     "scratch": 72,
-    "settings": 1740,
+    "settings": 1711,
     "ports": 974,
     "rules": 5363,
     "report": 4462,
-    "fetch": 4142,
+    "fetch": 4141,
     "frontier": 9471,
-    "sitemap": 4966,
-    "engine": 3984,
+    "sitemap": 4937,
+    "engine": 3980,
     "workers": 1413,
-    "app": 6333,
-    "cli": 6015,
+    "app": 6314,
+    "cli": 6001,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

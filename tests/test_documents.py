@@ -22,7 +22,7 @@ from crawler.errors import Exit
 from crawler.model.facts import Obstacle
 from crawler.model.reasons import Cause, SeedOutcome, Source, Why
 from crawler.rules.record import patience_by_code
-from crawler.settings import load, page_rules, sitemap_sections
+from crawler.settings import load, tables
 from crawler.settings.sections import keys
 
 ROOT = Path(__file__).parent.parent
@@ -112,7 +112,7 @@ def test_the_example_has_every_key_and_each_can_be_enabled(tmp_path: Path) -> No
     assert load.resolve(ROOT / "config/example.toml")[0] == crawler.Settings()
     on = re.sub(r"^# ((\[\[)?[a-z0-9-]+(\]\]| = ))", r"\1", text, flags=re.MULTILINE)
     read = tomllib.loads(on)
-    for name, names in (("rule", page_rules.KEYS), ("section", sitemap_sections.KEYS)):
+    for name, names in (("rule", tables.RULE_KEYS), ("section", tables.SECTION_KEYS)):
         assert [list(table) for table in read.pop(name)] == [list(names)]
     given = {(section, name) for section, values in read.items() for name in values}
     assert given == {(key.section, key.name) for key in keys() if not key.option.kind.tables}

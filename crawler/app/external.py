@@ -26,7 +26,7 @@ from crawler.parse.named_tuple import NamedTuple
 from crawler.ports import Frontier, reads
 from crawler.rules.external import LinkRanks
 from crawler.settings.after_run import External
-from crawler.settings.sections import Http, Settings
+from crawler.settings.sections import Settings
 
 if TYPE_CHECKING:
     from crawler.engine.external import ExternalLinks
@@ -74,8 +74,10 @@ async def asking(
     """What asks other sites. `store`: keeps answers; `now`: seconds since the epoch."""
     from crawler.engine.external import DELAY, ExternalLinks  # noqa: PLC0415 - most jobs check no links
 
-    connections = settings.pace.concurrency
-    async with fetcher_of(_http(settings.http), (), connections=connections, public=True) as fetcher:
+    connections, http = settings.pace.concurrency, anonymous(settings.http)
+    # Certificates are verified, whatever holds for our own site.
+    http = replace(http, insecure=False, timeout=min(http.timeout, TIMEOUT))
+    async with fetcher_of(http, (), connections=connections, public=True) as fetcher:
         yield ExternalLinks(
             fetcher,
             product_token(settings.http.user_agent),
@@ -119,11 +121,6 @@ async def _choose(frontier: Frontier, round_number: int, chosen: External) -> _C
     links = [link for of_host in hosts for link in of_host]
     because = "max-external" if len(ranked) < total else "max-external-hosts"
     return _Chosen(links, total - len(links), because if len(links) < total else "")
-
-
-def _http(chosen: Http) -> Http:
-    """The settings for requests to other sites: certificates are verified, whatever holds for our own."""
-    return replace(anonymous(chosen), insecure=False, timeout=min(chosen.timeout, TIMEOUT))
 
 
 async def _ended(

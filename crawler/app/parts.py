@@ -35,7 +35,7 @@ from crawler.fetch.request_headers import fitting_cookies
 from crawler.model.log import log
 from crawler.model.note import DEATHS, FOUND_BEFORE, IDENTITY, OUTPUT, PUBLISH_BASE, SETTINGS
 from crawler.model.reasons import Why
-from crawler.model.robots import Permit
+from crawler.model.reply import Permit
 from crawler.model.run import Run
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from crawler.app.settings_urls import product_token
 from crawler.engine.robots import ask_robots, origin_rules
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url

@@ -29,8 +29,7 @@ from crawler.model.facts import Validators
 from crawler.model.log import log
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import SeedKind, SeedOutcome, Source, Why
-from crawler.model.reply import Broken, Reply, Response
-from crawler.model.robots import Permit
+from crawler.model.reply import Broken, Permit, Reply, Response
 from crawler.model.seed import Seed, SeedCopy, SeedSettlement, SeedUrls
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser

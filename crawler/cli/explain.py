@@ -37,9 +37,9 @@ from crawler.report.formatting import counted, iso, said_words, second
 from crawler.report.printable import printable
 from crawler.rules.page_rules import PageRules
 from crawler.settings.object_url import is_object_url
-from crawler.settings.page_rules import PAGE_RULES, PageRule
 from crawler.settings.recipe import NAMES, recipe_of
 from crawler.settings.sections import Settings
+from crawler.settings.tables import PAGE_RULES, PageRule
 from crawler.sitemap.publish.manifest import place_of
 
 LINKING_SHOWN: Final = 20  # pages

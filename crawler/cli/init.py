@@ -26,8 +26,7 @@ from crawler.errors import ConfigError, Exit, Interrupted, OutputError, StartUnr
 from crawler.fetch.exchange import fetcher_of
 from crawler.model.outcome import HTML
 from crawler.model.reasons import Cause
-from crawler.model.reply import Broken, Response
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import Broken, Response, RobotsFile
 from crawler.parse import url as urls
 from crawler.parse.headers import content_type
 from crawler.parse.url import Url

@@ -111,11 +111,8 @@ def _queue(stats: Stats) -> list[Text]:
 
 
 def _speed(stats: Stats) -> list[Text]:
-    return [Text.assemble((f"{stats.rate():,.1f}", "bold"), " pages/s"), _pace(stats)]
-
-
-def _pace(stats: Stats) -> Text:
-    return Text(speed_words(stats), "yellow" if stats.backing_off else "")
+    pace = Text(speed_words(stats), "yellow" if stats.backing_off else "")
+    return [Text.assemble((f"{stats.rate():,.1f}", "bold"), " pages/s"), pace]
 
 
 def _time(stats: Stats) -> list[Text]:

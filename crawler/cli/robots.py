@@ -23,8 +23,7 @@ from crawler.engine.robots import OriginRules, ask_robots, origin_rules
 from crawler.errors import CrawlerError, Exit
 from crawler.fetch.exchange import fetcher_of
 from crawler.model.note import ROBOTS_LINE
-from crawler.model.reply import Broken
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import Broken, RobotsFile
 from crawler.parse import url as urls
 from crawler.parse.robots_txt import Decision
 from crawler.parse.url import Url

@@ -205,7 +205,7 @@ class ExternalLinks:
         """The reply to a HEAD, or to a GET if the first may be wrong."""
         reply = await self._fetch(Request(url, head=True))
         if needs_get(reply, is_file=is_file):
-            again = await self._fetch(Request(url, wants_body=_no_body))
+            again = await self._fetch(Request(url, wants_body=lambda *_: False))
             is_refused = isinstance(reply, Response) and reply.status in REFUSING
             reply = reply if is_refused and isinstance(again, Broken) else again
         self._count(self._sites[urls.origin(url)], reply)
@@ -305,10 +305,6 @@ class _Contact:
         """Called once the head of a response has arrived."""
         self._has_answered = True
         return True
-
-
-def _no_body(*_: object) -> bool:
-    return False
 
 
 def _words(redirects: Redirects, detail: str) -> str:

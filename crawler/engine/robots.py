@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from crawler.model.log import log
 from crawler.model.reasons import Cause, Why
 from crawler.model.rendering import Rendering
-from crawler.model.reply import Broken, Reply, Response
-from crawler.model.robots import Permit, RobotsFile
+from crawler.model.reply import Broken, Permit, Reply, Response, RobotsFile
 from crawler.model.visit import Lease
 from crawler.parse import content_coding
 from crawler.parse import url as urls

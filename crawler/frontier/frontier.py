@@ -41,7 +41,7 @@ from crawler.model.ledger import LedgerRow
 from crawler.model.log import log
 from crawler.model.note import Note, RunWithNote
 from crawler.model.reasons import Source, Why
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.rows import AnchorRow, PublicationRow, RunRow
 from crawler.model.run import Interruption, Run, SessionEnd, Terms
 from crawler.model.seed import NO_DATES, Seed, SeedSettlement

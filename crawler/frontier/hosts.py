@@ -8,7 +8,7 @@ from typing import Final
 
 from crawler.frontier import pace
 from crawler.frontier.database import Database
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 
 ID: Final = "SELECT id FROM host WHERE origin = :origin"
 COUNT: Final = "SELECT count(*) FROM host"

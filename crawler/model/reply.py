@@ -1,4 +1,4 @@
-"""The reply to a request: a complete response, or the reason why there is none."""
+"""The reply to a request: a complete response, or the reason why there is none; and robots.txt (RFC 9309)."""
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
@@ -6,8 +6,36 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from crawler.model.reasons import Cause
+from crawler.model.reasons import Cause, Why
 from crawler.model.rendering import Rendering
+
+
+class RobotsFile(Struct, frozen=True):
+    """The result of fetching /robots.txt (RFC 9309 2.3.1)."""
+
+    # "rules": they are in `text` · "none": all allowed · "down", "unreachable": nothing is allowed
+    status: str
+    text: bytes = b""
+    detail: str = ""
+    fetched: float = 0.0  # seconds since the epoch
+
+    @property
+    def failed(self) -> bool:
+        """Whether it could not be read."""
+        return self.status in {"down", "unreachable"}
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing answers, though the host has an address."""
+        return self.detail.startswith((Cause.CONNECT.says, Cause.TIMEOUT.says))
+
+
+class Permit(Struct, frozen=True):
+    """Whether robots.txt allows a URL, and the line that decides."""
+
+    allowed: bool
+    why: Why | None = None
+    line: str = ""
 
 
 class Headers:

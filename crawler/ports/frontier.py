@@ -11,7 +11,7 @@ from typing import Protocol
 from crawler.model.external import CheckedLink
 from crawler.model.ledger import LedgerRow
 from crawler.model.reasons import Source, Why
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.rows import AnchorRow
 from crawler.model.survey import Doubts, WithContent
 from crawler.parse.url import Url

@@ -15,7 +15,7 @@ from crawler.model import rows, survey
 from crawler.model.external import BrokenFile, DueLink, ExternalCounts, ExternalRow
 from crawler.model.facts import Entry
 from crawler.model.ledger import LedgerHead, LedgerRow
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.run import Member, Run, Wait
 from crawler.model.seed import Seed, SeedCopy
 from crawler.model.trap import Trap

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from crawler.model.facts import Entry, Extras
 from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.settings.page_rules import PageRule
-from crawler.settings.sitemap_sections import SitemapSection
+from crawler.settings.tables import PageRule, SitemapSection
 from crawler.settings.values import compile_pattern
 
 

@@ -2,7 +2,6 @@
 
 from crawler.settings.after_run import External, Report, Submit
 from crawler.settings.load import checked, resolve
-from crawler.settings.page_rules import PageRule
 from crawler.settings.sections import (
     Dates,
     Guard,
@@ -19,7 +18,7 @@ from crawler.settings.sections import (
     Urls,
     Verdicts,
 )
-from crawler.settings.sitemap_sections import SitemapSection
+from crawler.settings.tables import PageRule, SitemapSection
 
 __all__ = [
     "Dates", "External", "Guard", "Http", "Log", "Output", "Pace", "PageRule", "Render", "Report", "Rules",

@@ -103,7 +103,8 @@ def checked(settings: Settings) -> Settings:
     """
     if not isinstance(settings, Settings):
         raise ConfigError("Settings: must be a crawler.Settings.")
-    return _assemble({given.key.field: _accept(given) for given in _from_settings(settings)}, settings)
+    given = (RawValue(key, key.of(settings), _in_python(key)) for key in keys())
+    return _assemble({one.key.field: _accept(one) for one in given}, settings)
 
 
 def in_python(sentence: str) -> str:
@@ -159,11 +160,6 @@ def _assemble(effective: Mapping[str, Origin], over: Settings = DEFAULTS) -> Set
     return Settings(
         **{name: dataclasses.replace(getattr(over, name), **values) for name, values in sections.items()}
     )
-
-
-def _from_settings(settings: Settings) -> Iterator[RawValue]:
-    for key in keys():
-        yield RawValue(key, key.of(settings), _in_python(key))
 
 
 def _from_flags(flags: Mapping[str, object], known: Iterable[Setting]) -> Iterator[RawValue]:

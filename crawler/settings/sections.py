@@ -13,12 +13,11 @@ from typing import Final
 from crawler.errors import ConfigError
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import TRAPS
+from crawler.settings import tables
 from crawler.settings.after_run import External, Report, Submit
 from crawler.settings.object_url import OUTPUT, STATE
 from crawler.settings.option import SHARED, Section, Setting, option
-from crawler.settings.page_rules import CHANGEFREQ, PAGE_RULES, PRIORITY, PageRule
 from crawler.settings.recipe import NAMES as RECIPES
-from crawler.settings.sitemap_sections import SITEMAP_SECTIONS, SitemapSection
 from crawler.settings.values import (
     ABSENT,
     AGE,
@@ -237,10 +236,10 @@ class Dates(Section):
     changefreq: str | None = option(
         None,
         "changefreq to write for every URL (search engines ignore it)",
-        ABSENT(CHANGEFREQ, "none"),
+        ABSENT(tables.CHANGEFREQ, "none"),
     )
     priority: float | None = option(
-        None, "priority to write for every URL (search engines ignore it)", ABSENT(PRIORITY, "none")
+        None, "priority to write for every URL (search engines ignore it)", ABSENT(tables.PRIORITY, "none")
     )
     hreflang: bool = option(
         False,
@@ -258,8 +257,11 @@ class Dates(Section):
 class Rules(Section):
     """What applies to pages whose URL matches a pattern."""
 
-    rule: tuple[PageRule, ...] = option(
-        (), "rules for pages by pattern; the first one that matches a page applies", PAGE_RULES, flag=False
+    rule: tuple[tables.PageRule, ...] = option(
+        (),
+        "rules for pages by pattern; the first one that matches a page applies",
+        tables.PAGE_RULES,
+        flag=False,
     )
 
 
@@ -267,10 +269,10 @@ class Rules(Section):
 class Split(Section):
     """How the sitemap is split."""
 
-    section: tuple[SitemapSection, ...] = option(
+    section: tuple[tables.SitemapSection, ...] = option(
         (),
         "sections of the site with files of their own; the first one that matches a page has it",
-        SITEMAP_SECTIONS,
+        tables.SITEMAP_SECTIONS,
         flag=False,
     )
 

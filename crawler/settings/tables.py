@@ -1,16 +1,19 @@
-"""Settings that are tables of their own in TOML, as `[[rule]]`: parses them, from TOML or JSON text.
+"""Settings that are tables of their own in TOML, `[[rule]]` and `[[section]]`, and their keys.
 
-What the keys mean is declared with each kind of table: `page_rules`, `sitemap_sections`.
+They are parsed from TOML or JSON text. Which rule applies to a URL, and in which section it is, is decided in
+`rules.page_rules`.
 """
 
 import json
+import re
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from msgspec import NODEFAULT, Struct
-from msgspec.structs import asdict, fields
+from msgspec.structs import asdict, fields, replace
 
-from crawler.settings.values import InvalidValue, Kind
+from crawler.parse.late import late
+from crawler.settings.values import ABSENT, CHOICE, NUMBER, PATTERN, SWITCH, InvalidValue, Kind
 
 Keys = Mapping[str, tuple[Kind[Any], object, str]]
 """By key: how it is read, an example, and its help."""
@@ -50,7 +53,7 @@ class Tables(Struct, Generic[T], frozen=True):
 
     def _one(self, given: object, number: int) -> T:
         values = asdict(given) if isinstance(given, self.table) else given
-        needed = [name for name in self.keys if name in _needed(self.table)]
+        needed = [item.name for item in fields(self.table) if item.default is NODEFAULT]
         if not isinstance(values, Mapping):
             raise InvalidValue(given, f"must be a table with the key {needed[0]}", f" {number}")
         for name in values:
@@ -72,6 +75,77 @@ class Tables(Struct, Generic[T], frozen=True):
         return json.dumps([given_keys(table) for table in given]) if given else ""
 
 
-def _needed(table: type[Struct]) -> set[str]:
-    """The keys that have no default."""
-    return {item.name for item in fields(table) if item.default is NODEFAULT}
+CHANGEFREQ: Final = CHOICE("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
+PRIORITY: Final = NUMBER(0, 1)
+
+
+class PageRule(Struct, frozen=True):
+    """A rule. Its fields are the keys of `[[rule]]`."""
+
+    match: str  # a pattern, as in --include
+    changefreq: str | None = None  # None: that of --changefreq
+    priority: float | None = None  # None: that of --priority
+    list: bool = True
+    follow: bool = True
+
+    def __str__(self) -> str:
+        """The keys that are not the default, for people."""
+        given = [f"{name} = {json.dumps(value)}" for name, value in given_keys(self).items()]
+        return ", ".join(given)
+
+
+RULE_KEYS: Final[Keys] = {
+    "match": (PATTERN, "/blog/*", "which pages: a glob on path and query, or re:REGEX"),
+    "changefreq": (
+        ABSENT(CHANGEFREQ),
+        "weekly",
+        "changefreq to write for them, instead of --changefreq (search engines ignore it)",
+    ),
+    "priority": (
+        ABSENT(PRIORITY),
+        0.8,
+        "priority to write for them, from 0.0 to 1.0, instead of --priority (search engines ignore it)",
+    ),
+    "list": (SWITCH, True, "false: do not list them"),
+    "follow": (SWITCH, True, "false: do not follow their links"),
+}
+PAGE_RULES: Final[Kind[tuple[PageRule, ...]]] = Tables("rule", PageRule, RULE_KEYS).kind()
+
+
+LONGEST_NAME: Final = 40  # characters of a name
+MOST_SECTIONS: Final = 100
+_NAME: Final = late(rf"[a-z](?:[a-z0-9-]{{0,{LONGEST_NAME - 2}}}[a-z0-9])?", re.ASCII)
+
+
+class SitemapSection(Struct, frozen=True):
+    """A section. Its fields are the keys of `[[section]]`."""
+
+    name: str
+    match: str  # a pattern, as in --include
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise ValueError(f"must be at most {LONGEST_NAME} lower-case letters, digits and '-', a letter first")
+    return value
+
+
+SECTION_KEYS: Final[Keys] = {
+    "name": (Kind("NAME", _name), "blog", "name of its files: sitemap-NAME-00001.xml.gz"),
+    "match": (PATTERN, "/blog/*", "which pages: a glob on path and query, or re:REGEX"),
+}
+_TABLES: Final = Tables("section", SitemapSection, SECTION_KEYS).kind()
+
+
+def _read_sections(value: object) -> tuple[SitemapSection, ...]:
+    sections = _TABLES.read(value)
+    if len(sections) > MOST_SECTIONS:
+        raise ValueError(f"must be at most {MOST_SECTIONS} sections")
+    names = [section.name for section in sections]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise InvalidValue(name, "is the name of two sections", f" {number + 1} name")
+    return sections
+
+
+SITEMAP_SECTIONS: Final[Kind[tuple[SitemapSection, ...]]] = replace(_TABLES, read=_read_sections)

@@ -254,10 +254,6 @@ def _show_duration(value: float) -> str:
     return f"{_show_number(value / _TIMES[unit])}{unit}"
 
 
-def _show_share(value: float) -> str:
-    return f"{value * 100:g}%"
-
-
 def _share(value: object) -> float:
     text = str(value).strip()
     try:
@@ -386,4 +382,4 @@ AGE = Kind("TIME", _age, _show_duration)
 LISTEN = Kind("[HOST:]PORT", _listen)
 WEB_ADDRESS = Kind("URL", _web_address)
 CACHE_CONTROL = Kind("DIRECTIVES", _matching(_CACHE_CONTROL, "directives such as 'public, max-age=3600'"))
-SHARE = Kind("SHARE", _share, _show_share)
+SHARE = Kind("SHARE", _share, lambda value: f"{value * 100:g}%")

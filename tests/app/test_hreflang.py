@@ -9,8 +9,8 @@ import pytest
 from crawler.app import report as reports
 from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
-from crawler.settings.page_rules import PageRule
 from crawler.settings.sections import Settings
+from crawler.settings.tables import PageRule
 from tests.commands import Run
 from tests.engine.test_crawl import settings
 from tests.postgres import new_state

@@ -18,8 +18,7 @@ from crawler.errors import ConfigError
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.protocol import MAX_BYTES, MAX_ENTRIES
 from crawler.model.reasons import Cause, SeedKind
-from crawler.model.reply import Broken, Headers, Reply, Response
-from crawler.model.robots import Permit
+from crawler.model.reply import Broken, Headers, Permit, Reply, Response
 from crawler.model.seed import Seed
 from crawler.model.visit import Visit
 from crawler.parse.normalise import Normaliser

@@ -7,7 +7,7 @@ import pytest
 
 from crawler.app.robots_line import compare
 from crawler.cli.demo.site import Site
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.settings.sections import Settings
 from tests.commands import Run
 

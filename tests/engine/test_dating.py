@@ -20,7 +20,7 @@ from crawler.model.facts import Facts
 from crawler.model.note import DATE_NOTES
 from crawler.model.outcome import Failed, Listed
 from crawler.model.reasons import Cause
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.rows import PublicationRow
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import LONG_AGO, Build, Evidence

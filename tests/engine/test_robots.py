@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from crawler.engine import robots as permits
 from crawler.engine.robots import MAX_BODY, CacheSize, Robots, origin_rules
 from crawler.model.reasons import Cause, Why
-from crawler.model.reply import Broken, Headers, Reply, Response
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import Broken, Headers, Reply, Response, RobotsFile
 from crawler.parse.robots_index import END, LEAST_STEPS, STEPS, Rule, RuleIndex
 from crawler.parse.robots_txt import INTRICATE, LIMIT, Group, _records, parse, rules_of
 from crawler.parse.url import Url

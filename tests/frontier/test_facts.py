@@ -18,7 +18,7 @@ from crawler.model.facts import Facts, Lastmod, Obstacle, Validators
 from crawler.model.outcome import Listed
 from crawler.model.reasons import Source
 from crawler.model.rendering import Inputs, Needs, PageSummary, Rendering, Skipped, UsedAnswer
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.serialise import facts_of, plain_facts
 from crawler.model.settlement import Settlement, Verdict, VisitResult
 from crawler.model.visit import Lease, Visit

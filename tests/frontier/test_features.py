@@ -10,7 +10,7 @@ from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.facts import Facts, LabelledUrl
 from crawler.model.outcome import Failed, Later, Listed, Outcome, Unlisted
 from crawler.model.reasons import Cause, Why
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url

@@ -22,7 +22,7 @@ from crawler.model.note import ASKED_PLACES, EXTERNAL, UNRELIABLE, Note
 from crawler.model.outcome import Failed, Later, Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
 from crawler.model.rendering import Inputs, Needs, PageSummary, Rendering, UsedAnswer
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.rows import AnchorRow, InPattern, PublicationRow, TargetRow
 from crawler.model.run import SessionEnd
 from crawler.model.seed import Seed, SeedCopy, SeedSettlement
@@ -641,7 +641,7 @@ import anyio, os, signal, sys
 from crawler.ports import reads
 from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.outcome import Listed
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin

@@ -11,7 +11,7 @@ from crawler.model.facts import Facts
 from crawler.model.note import ALIASES
 from crawler.model.outcome import Listed, Unlisted
 from crawler.model.reasons import SeedKind, Why
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.rows import PublicationRow
 from crawler.model.run import Interruption, Run, SessionEnd, StopReason, Terms
 from crawler.model.seed import Seed

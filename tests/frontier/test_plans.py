@@ -15,7 +15,7 @@ from crawler.frontier.levels import READ_SO_FAR
 from crawler.model.facts import Facts
 from crawler.model.outcome import Listed, Pattern
 from crawler.model.reasons import Why
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url

@@ -8,7 +8,7 @@ import pytest
 from crawler.errors import ConfigError, StateAway, StateBusy
 from crawler.frontier.postgres.address import parsed
 from crawler.model.outcome import Listed
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.settlement import Settled, Settlement, Verdict
 from crawler.model.visit import Visit
 from crawler.parse.url import Url

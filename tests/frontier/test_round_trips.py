@@ -12,7 +12,7 @@ from crawler.errors import FrontierError
 from crawler.frontier.levels import HOLD
 from crawler.model.note import OUTPUT, ROBOTS_LINE
 from crawler.model.outcome import Listed
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url

@@ -10,7 +10,7 @@ from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.facts import Facts
 from crawler.model.outcome import Failed, Listed, Outcome
 from crawler.model.reasons import Cause
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.rows import PublicationRow, RunRow
 from crawler.model.run import SessionEnd
 from crawler.model.settlement import Settlement, Verdict

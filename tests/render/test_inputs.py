@@ -12,8 +12,7 @@ from crawler.fetch.render.resources import Resources
 from crawler.model import rendering
 from crawler.model.reasons import Cause, Why
 from crawler.model.rendering import LONGEST_INPUTS, MOST_INPUTS, Inputs, Needs, Rendering
-from crawler.model.reply import Broken, Headers, Reply, Response
-from crawler.model.robots import Permit
+from crawler.model.reply import Broken, Headers, Permit, Reply, Response
 from crawler.parse.url import Url
 from crawler.ports import Request
 

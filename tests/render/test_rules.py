@@ -29,8 +29,7 @@ from crawler.model.facts import Obstacle
 from crawler.model.outcome import Listed, code
 from crawler.model.reasons import Cause, Why
 from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
-from crawler.model.reply import Broken, Headers, Reply, Response
-from crawler.model.robots import Permit
+from crawler.model.reply import Broken, Headers, Permit, Reply, Response
 from crawler.model.survey import PagesOfKind, ScriptedKinds, Survey
 from crawler.model.visit import LONGEST_VISIT, Lease, Prior, ScriptedPages, Visit
 from crawler.parse.normalise import Normaliser

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from crawler.model.facts import Entry, Extras
 from crawler.parse.url import Url
 from crawler.rules.page_rules import PageRules
-from crawler.settings.page_rules import PageRule
+from crawler.settings.tables import PageRule
 
 ANY = PageRule("*", "daily", 0.5)
 

@@ -10,7 +10,7 @@ from crawler.model.facts import Facts
 from crawler.model.note import MOVED
 from crawler.model.outcome import Listed
 from crawler.model.reasons import SeedKind, SeedOutcome
-from crawler.model.robots import RobotsFile
+from crawler.model.reply import RobotsFile
 from crawler.model.rows import PublicationRow
 from crawler.model.run import SessionEnd, Terms
 from crawler.model.seed import Seed, SeedSettlement

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.model import failpoints
-from crawler.settings.sitemap_sections import SitemapSection
+from crawler.settings.tables import SitemapSection
 from crawler.sitemap.publish import object_store, upload
 from tests.sitemap.test_publish import EVEN, Death, contents, locs, urls_of
 from tests.sitemap.test_upload import PLACE, Bucket, put

@@ -15,7 +15,7 @@ from crawler.parse.url import Url
 from crawler.rules.page_rules import SitemapSections
 from crawler.settings.load import resolve
 from crawler.settings.sections import Guard, Output, Settings, Split
-from crawler.settings.sitemap_sections import SitemapSection
+from crawler.settings.tables import SitemapSection
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.manifest import place_of
 from crawler.sitemap.publish.publish import CrawlToPublish, publish

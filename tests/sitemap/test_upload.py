@@ -23,7 +23,7 @@ from crawler.model.facts import Entry
 from crawler.parse.url import Url
 from crawler.settings.object_url import ObjectUrl, parsed
 from crawler.settings.sections import Guard, Output, Settings, Split
-from crawler.settings.sitemap_sections import SitemapSection
+from crawler.settings.tables import SitemapSection
 from crawler.sitemap.publish import object_store, upload
 from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.object_store import REQUEST_TIMEOUT, Store

@@ -16,8 +16,7 @@ from msgspec import Struct
 
 from crawler.model.facts import Validators
 from crawler.model.reasons import Cause
-from crawler.model.reply import Broken, Reply, Response
-from crawler.model.robots import Permit
+from crawler.model.reply import Broken, Permit, Reply, Response
 from crawler.parse.url import Url, origin
 from crawler.ports import Fetcher, Pacer, Request, Turn
 

@@ -110,7 +110,9 @@ class Tab:
         if self._has_crashed:
             raise Crashed
         self.redirect = self.redirect or self.replaced
-        return None if self.redirect else await self._snapshot(limit)
+        if self.redirect:
+            return None
+        return snapshot.read(await self._evaluate(f"({snapshot.SCRIPT})({limit})"))
 
     async def _run(self, tasks: anyio.abc.TaskGroup, now: int) -> None:
         await self._intercept(tasks)
@@ -205,9 +207,6 @@ class Tab:
         given = {"contextId": world["executionContextId"], "returnByValue": True, "awaitPromise": True}
         found = await self._session.send("Runtime.evaluate", {"expression": expression, **given})
         return found["result"].get("value")
-
-    async def _snapshot(self, limit: int) -> Snapshot:
-        return snapshot.read(await self._evaluate(f"({snapshot.SCRIPT})({limit})"))
 
     # -- requests -----------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from crawler.parse.publish_base import PublishBase
 from crawler.rules.page_rules import SitemapSections
 from crawler.settings.object_url import ObjectUrl, is_object_url, parsed
 from crawler.settings.sections import DEFAULTS, HTML, Guard, Output, Settings
-from crawler.settings.sitemap_sections import SitemapSection
+from crawler.settings.tables import SitemapSection
 from crawler.sitemap.publish import staging, stylesheet
 from crawler.sitemap.publish.difference import Difference, compare
 from crawler.sitemap.publish.guard import PUBLICATIONS_COMPARED, CrawlResult, EarlierPublications
