@@ -202,8 +202,8 @@ def progress_line(stats: Stats) -> str:
     ]
     if stats.stopping:
         parts.append(f"stopping ({printable(stats.stopping)})")
-    elif stats.phase is not Phase.CRAWLING:
-        parts.append("URLs of sitemaps or lists first" if stats.phase is Phase.SEEDING else stats.phase)
+    elif stats.phase not in {Phase.SEEDING, Phase.CRAWLING}:  # whether there are sitemaps, it does not know
+        parts.append(stats.phase)
     if stats.phase in VISITING and not stats.stopping:
         left = waiting_words(stats.waiting) if stats.waiting else remaining_words(stats)
         parts += [left] if left else []

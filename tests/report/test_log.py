@@ -274,7 +274,7 @@ def test_progress_says_what_is_waited_for_and_until_when(stats: Told) -> None:
 
 @pytest.mark.parametrize(
     ("phase", "words"),
-    [(Phase.ARRIVING, "arriving"), (Phase.SEEDING, "URLs of sitemaps or lists first")],
+    [(Phase.ARRIVING, "2 failed, arriving"), (Phase.SEEDING, "2 failed")],
 )
 def test_waiting_is_said_in_every_phase_with_visits(stats: Told, phase: Phase, words: str) -> None:
     stats.phase = phase
