@@ -103,10 +103,13 @@ async def _lines(rows: Reads, batch: Sequence[FindingRow], names: "_Names") -> A
         code: await pages_with(rows, code, {row.item.url for row in many if row.code is code})
         for code in FILES
     }
-    with_pages = (
-        (row, loading[row.code].get(row.item.url) if row.code in FILES else linking.get(row.number))
-        for row in batch
-    )
+
+    def pages_of(row: FindingRow) -> _Pages:
+        if row.item.links <= FIRST_SOURCES:  # another finding of the same URL may have more
+            return None
+        return loading[row.code].get(row.item.url) if row.code in FILES else linking.get(row.number)
+
+    with_pages = ((row, pages_of(row)) for row in batch)
     for some in _in_groups(with_pages):
         named = await names.of({number for _, pages in some for number in pages or ()})
         anchors = await reports.anchors_of(

@@ -232,9 +232,12 @@ def test_a_table_has_every_row(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     pages = [f"/p{number:02}" for number in range(12)]
     site.page("/", links=[*pages, "/twin-1", "/twin-2", "/twin-3"])
     for path in pages:
-        site.page(path, title=path, links=["/gone", "/lost"])
+        site.page(path, title=path, links=["/gone", "/lost", "/moved"])
     for number in range(1, 4):
         site.page(f"/twin-{number}", title="Twins", text=f"twin {number}")
+    site.redirect("/moved", "/")
+    site.sitemap("/old.xml", ["/moved"])
+    site.robots("Sitemap: {origin}/old.xml\n")
     with site.serve() as origin:
         for size in (20_000, 2):  # in one batch, and in several
             monkeypatch.setattr("crawler.app.finding_rows.ROWS", size)
@@ -249,6 +252,9 @@ def test_a_table_has_every_row(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
             assert links == [(target, page) for target in ("/gone", "/lost") for page in pages]
             twins = [row["source"] for row in rows if row["code"] == "duplicate-title"]
             assert twins == [f"{origin}/twin-2", f"{origin}/twin-3"]
+            stale = [(row["url"], row["source"]) for row in rows if row["code"] == "sitemap-stale"]
+            assert stale == [(f"{origin}/moved", f"{origin}/old.xml")]
+            assert sum(row["code"] == "redirect-linked" for row in rows) == len(pages)
 
 
 def test_clicks_are_counted_from_the_start_url(run: Run) -> None:
