@@ -18,7 +18,7 @@ from crawler.frontier.rows import FoundRow, of
 from crawler.frontier.schema import VERSION_OF
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.visits import MovedVisit, move
-from crawler.model.reasons import Why
+from crawler.model.reasons import SeedKind, Why
 from crawler.model.seed import NO_DATES, Seed
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
@@ -207,7 +207,8 @@ class Discovery:
             self.count(added.stored)
             return added.new
         number = self._seeds.id(seed)
-        rows = [self._row(visit, {}) for visit in deduplicated(visits)]
+        may_wait = seed.kind is SeedKind.SITEMAP
+        rows = [self._row(visit, {}, may_wait=may_wait) for visit in deduplicated(visits)]
         known = self.ask_known((Url(row.url) for row in rows), new=True)()
         added = self._insert(rows, known, number)
         self.count(added.stored)
@@ -256,7 +257,8 @@ class Discovery:
         """Record the redirects of settled visits: a shorter path may have been found meanwhile."""
         self._lower_hops([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
 
-    def _row(self, visit: Visit, pages: Mapping[Url, int]) -> FoundRow:
+    def _row(self, visit: Visit, pages: Mapping[Url, int], *, may_wait: bool = False) -> FoundRow:
+        """`may_wait`: for the next level of a poor site, as what a page links to does."""
         filtered, pattern = visit.filtered, visit.pattern
         state, detail = QUEUED if filtered is None else SETTLED, None
         host = self._hosts.admitted(origin(visit.url)) if filtered is None else None
@@ -269,7 +271,7 @@ class Discovery:
                 state, filtered, detail = SETTLED, Why.TRAP, pattern.text
         elif state == QUEUED and self._patterns.is_partial:
             state = state if visit.hops else PLANNED
-        elif state == QUEUED and visit.via and self._patterns.level is not None:
+        elif state == QUEUED and (visit.via or may_wait) and self._patterns.level is not None:
             state = HELD  # for the next level: redirects cost requests as well
         return FoundRow(
             visit.url,

@@ -111,6 +111,10 @@ GROUP BY j.value
 STARTS: Final = """
 SELECT u.id FROM url AS u JOIN seed AS s ON s.id = u.seed WHERE u.run = :run AND s.kind = :start
 """
+PUBLISHED: Final = """
+SELECT id FROM known
+WHERE id @any(ids) AND published >= (SELECT max(number) FROM publication WHERE run < :run)
+"""
 CANONICAL: Final = f"""
 SELECT u.id, u.detail FROM known AS u
 WHERE u.id > :after AND u.run = :run AND u.outcome = '{code(Unlisted(Why.CANONICAL))}'
@@ -310,7 +314,8 @@ def _copies(db: Database) -> Mapping[int, str]:
         return found
     best = set(found.values())
     some = {page.id: page for page in pages if page.id in found or page.url in best}
-    linked = dict(db.all(LINKED, {"run": db.run, "ids": db.dialect.all_of(some)}))
+    given = {"run": db.run, "ids": db.dialect.all_of(some)}
+    linked, published = dict(db.all(LINKED, given)), {number for (number,) in db.all(PUBLISHED, given)}
     urls = {page.url for page in some.values()}
     named = {url for chunk in db.chunks(CANONICAL, {"run": db.run}) for _, url in chunk if url in urls}
     starts = {number for (number,) in db.all(STARTS, {"run": db.run, "start": SeedKind.START.value})}
@@ -321,6 +326,7 @@ def _copies(db: Database) -> Mapping[int, str]:
                 is_canonical=page.url in named,
                 linked=linked.get(page.id, 0),
                 is_start=page.id in starts,
+                is_published=page.id in published,
             )
             for page in some.values()
         ],

@@ -17,17 +17,25 @@ from crawler.frontier.database import Database
 from crawler.frontier.patterns import PatternTable, sample
 from crawler.frontier.visits import ANY_DEPTH, MovedVisit, move, release
 from crawler.model.outcome import Pattern
+from crawler.model.reasons import SeedKind
 from crawler.parse.url import Url
 from crawler.rules.nonexistent_pages import around
 from crawler.rules.record import DUPLICATE, HELD, LEASED, LISTED, QUEUED, SETTLED, SOFT_404
+from crawler.rules.traps import SAMPLE
 
 # The depth that is being visited.
 FRONT: Final = f"SELECT min(depth) FROM visit WHERE state BETWEEN {QUEUED} AND {LEASED}"
 QUEUED_AT: Final = f"SELECT count(*) FROM visit WHERE state = {QUEUED} AND depth = :front"
-HOLD: Final = f"UPDATE visit SET state = {HELD} WHERE state = {QUEUED} AND trap IS NULL AND depth >= :front"
+# What is due of a pattern is a sample that was released, but for what a sitemap of the site contains.
+HOLD: Final = f"""
+UPDATE visit SET state = {HELD} WHERE state = {QUEUED} AND depth >= :front AND (trap IS NULL OR id IN (
+    SELECT u.id FROM url AS u JOIN seed AS s ON s.id = u.seed
+    WHERE u.run = :run AND s.kind = {SeedKind.SITEMAP.value} AND u.round IS NULL
+))
+"""
 NEXT: Final = f"""
 SELECT v.id, u.url FROM visit AS v JOIN url AS u ON u.id = v.id
-WHERE v.state = {HELD} AND v.trap IS NULL AND v.depth <= :deepest
+WHERE v.state = {HELD} AND v.trap IS NULL AND v.depth <= :deepest AND (u.via IS NOT NULL) = :linked
 """
 
 # A page that is read without what repeats its address repeats one that says the same and is read with it.
@@ -80,6 +88,7 @@ SELECT url, outcome = '{LISTED}' FROM known
 WHERE run = :run AND state = {SETTLED} AND attempts > 0
     AND (outcome = '{LISTED}' OR status >= 400 OR outcome = '{SOFT_404}')
 """
+MOST_LISTED: Final = 2_000  # URLs that only a sitemap contains, in one level
 FAILING: Final = 10  # times as many errors as pages, in a folder of which more are requested last
 IN_FLIGHT: Final = 128  # visits that may begin before the next look, beside those that have begun
 
@@ -130,7 +139,7 @@ class Levels:
         due = self._db.count(QUEUED_AT, {"front": front}) + begun
         is_too_large = self._budget.left(due) < due and self._budget.may_be_poor(settled)
         if is_too_large or (front != self._judged and self._budget.is_poor(front)):
-            self._db.do(HOLD, {"front": front})
+            self._db.do(HOLD, {"front": front, "run": self._db.run})
             self._patterns.set_level(0)
         self._judged = front
         return front
@@ -138,19 +147,36 @@ class Levels:
     def descend(self, deepest: int) -> int:
         """Release the next level, down to `deepest`, as far as the budget goes; how many URLs are due.
 
-        Those in folders of errors stay held while there are others.
+        Those in folders of errors stay held while there are others. What only a sitemap contains gets half of
+        what is left, since what the next levels lead to needs the rest.
         """
         level = self._patterns.level
         if level is None:
             return 0
         self._sort_out(level)
-        # In an order that strangers cannot choose.
-        urls = sorted(self._db.all(NEXT, {"deepest": deepest}), key=lambda row: (sample(row[1]), row[1]))
-        failing = self._failing() if len(urls) > 1 else frozenset[str]()
-        urls = [row for row in urls if around(row[1]) not in failing] or urls
-        left = self._budget.left(len(urls))
+        linked, failing = self._next(deepest, linked=True)
+        due = linked[: self._budget.left(len(linked))]
+        share = (self._budget.left(len(due) + MOST_LISTED) - len(due) + 1) // 2
+        if share >= SAMPLE or not due:  # it takes a pass over all of them
+            others, failing_too = self._next(deepest, linked=False)
+            due += others[:share]
+            failing += failing_too
+        due = due or failing[: self._budget.left(len(failing))]
         self._patterns.set_level(level + 1)
-        return release(self._db, [number for number, _ in urls[:left]], self._patterns.round + 1)
+        return release(self._db, due, self._patterns.round + 1)
+
+    def _next(self, deepest: int, *, linked: bool) -> tuple[list[int], list[int]]:
+        """URLs held for the next level, in an order that strangers cannot choose; those in folders of errors.
+
+        `linked`: those that a page links to, or else the others.
+        """
+        held = self._db.all(NEXT, {"deepest": deepest, "linked": linked})
+        failing = self._failing() if len(held) > 1 else frozenset[str]()
+        urls = sorted(held, key=lambda row: (sample(row[1]), row[1]))
+        due, last = list[int](), list[int]()
+        for number, url in urls:
+            (last if around(url) in failing else due).append(number)
+        return due, last
 
     def _failing(self) -> AbstractSet[str]:
         """The folders and paths that gave errors nearly always."""

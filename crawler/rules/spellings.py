@@ -113,12 +113,16 @@ class Copy(Struct, frozen=True):
     linked: int  # pages that link to it
     is_start: bool = False  # a start URL
     text: str | None = None  # its content, whatever it links to
+    is_published: bool = False  # it is in the last publication
 
     @property
-    def rank(self) -> tuple[bool, bool, int, int, bool, str]:
-        """The least of its group is listed. A site is known by its start URL, whatever its pages link to."""
+    def rank(self) -> tuple[bool, bool, int, bool, int, bool, str]:
+        """The least of its group is listed. A site is known by its start URL, whatever its pages link to.
+
+        Where as many pages link to several, what was published stays.
+        """
         spelling = len(self.url), self.url != self.url.lower(), self.url
-        return not self.is_canonical, not self.is_start, -self.linked, *spelling
+        return not self.is_canonical, not self.is_start, -self.linked, not self.is_published, *spelling
 
 
 def copies(pages: Sequence[Copy], session_places: Iterable[str] = ()) -> Mapping[int, str]:

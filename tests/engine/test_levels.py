@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.app import seeding
 from crawler.cli.demo.site import CannedResponse, Site
 from crawler.engine.crawl import Ending
 from crawler.rules import traps
@@ -193,3 +194,23 @@ async def test_empty_pages_beyond_the_last_number_are_not_listed(tmp_path: Path,
         result = await crawl(origin, tmp_path)
     assert result.listed == ["/", *sorted(f"/page/{at}" for at in range(1, 13))]
     assert len(asked(site)) <= most(12)
+
+
+@pytest.mark.parametrize("form", ["/old/{}", "/old?id={}"])
+async def test_a_sitemap_of_junk_stays_within_the_budget(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pages, which are a chain, are found all the same."""
+    monkeypatch.setattr(seeding, "URLS_AT_ONCE", 500)
+    following = dict(pairwise(STORIES))
+
+    def step(path: str, _: dict[str, str]) -> CannedResponse:
+        return html(f"the story of {path} is long", following.get(path, "/"))
+
+    pages: dict[str, Page] = {"/": start(STORIES[0]), "/story/*": step}
+    junk = tmp_path / "map.txt"
+    with served(pages) as (site, origin):
+        junk.write_text("".join(f"{origin}{form.format(n)}\n" for n in range(3_000)))
+        result = await crawl(origin, tmp_path, concurrency=8, seed_sitemaps=str(junk))
+        assert len(asked(site)) <= most(len(STORIES) + 1)
+        assert set(result.listed) == {"/", *STORIES}

@@ -20,7 +20,7 @@ from crawler.model.settlement import Settlement
 from crawler.ports import reads
 from tests.engine.test_crawl import serving, settings
 from tests.engine.test_listing import words
-from tests.engine.test_rounds import html, served, start
+from tests.engine.test_rounds import Page, html, served, start
 from tests.postgres import new_state
 
 pytestmark = [pytest.mark.anyio, pytest.mark.system]  # several nights of whole crawls
@@ -278,6 +278,23 @@ async def test_a_copy_is_listed_once_the_listed_page_is_gone(tmp_path: Path, is_
         for _ in range(4):
             _, then = await nights.night(state=state, budget=2, force=True)
         assert then & copies == copies - {listed}
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_a_posted_spelling_does_not_replace_what_is_published(tmp_path: Path, is_shared: bool) -> None:
+    """As many pages link to both, and a first crawl lists the shorter one."""
+    state = new_state() if is_shared else str(tmp_path / "state.db")
+    site: dict[str, Page] = {
+        "/": start("/story/", "/guests"),
+        **dict.fromkeys(["/story", "/story/"], start()),
+    }
+    with served(site | {"/guests": start()}) as (served_site, origin):
+        nights = Nights(origin, tmp_path)
+        for posted in ((), ("/story",)):
+            served_site.answers["/guests"] = lambda *_, posted=posted: html("the guests", *posted)
+            _, listed = await nights.night(state=state)
+            assert "/story/" in listed
+            assert "/story" not in listed
 
 
 async def test_other_settings_begin_a_whole_crawl(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ async def test_what_was_asked_ahead_is_dropped_where_levels_begin(
     assert len((await member.lease(2, 0)).leases) == 2
 
     def begin(*_: object) -> int:
-        member._db.do(HOLD, {"front": 0})
+        member._db.do(HOLD, {"front": 0, "run": member._db.run})
         return 0
 
     monkeypatch.setattr(member._leases._levels, "watch", begin)

@@ -71,6 +71,9 @@ def test_most_linked_spelling_stays_then_shortest() -> None:
     assert unlisted(copy(1, "/a", "x"), copy(2, "/a/", "x", linked=2)) == {"/a": "/a/"}
     assert unlisted(copy(1, "/a", "x"), copy(2, "/a/", "x")) == {"/a/": "/a"}
     assert unlisted(copy(1, "/a", "x", linked=9), copy(2, "/a/", "x", canonical=True)) == {"/a": "/a/"}
+    published = replace(copy(2, "/a/", "x"), is_published=True)
+    assert unlisted(copy(1, "/a", "x"), published) == {"/a": "/a/"}
+    assert unlisted(copy(1, "/a", "x", linked=2), published) == {"/a/": "/a"}
 
 
 def test_start_url_stays_unless_another_one_is_canonical() -> None:
