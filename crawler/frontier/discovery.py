@@ -14,7 +14,7 @@ from crawler.frontier.dialect import found_columns, found_rows
 from crawler.frontier.hosts import HostTable
 from crawler.frontier.links import Added, FoundBefore, Older, deduplicated, may_change_row
 from crawler.frontier.patterns import PatternTable
-from crawler.frontier.rows import FoundRow, of
+from crawler.frontier.rows import NOFOLLOW, FoundRow, of
 from crawler.frontier.schema import VERSION_OF
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.visits import MovedVisit, move
@@ -23,8 +23,6 @@ from crawler.model.seed import NO_DATES, Seed
 from crawler.model.visit import Visit
 from crawler.parse.url import Url, origin
 from crawler.rules.record import HELD, PLANNED, QUEUED, SETTLED, TOO_DEEP, Earlier, found_in_new_run
-
-NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
 
 _NOT_FOLLOWED: Final = f"r.outcome IS NOT DISTINCT FROM '{NOFOLLOW}'"
 _FOLLOWED: Final = f"r.outcome IS DISTINCT FROM '{NOFOLLOW}'"
@@ -187,6 +185,9 @@ WHERE id = :member
 """
 
 
+ID: Final = "SELECT id FROM url WHERE @key @any(keys, key)"
+
+
 class Discovery:
     """Adds URLs."""
 
@@ -207,8 +208,7 @@ class Discovery:
             self.count(added.stored)
             return added.new
         number = self._seeds.id(seed)
-        may_wait = seed.kind is SeedKind.SITEMAP
-        rows = [self._row(visit, {}, may_wait=may_wait) for visit in deduplicated(visits)]
+        rows = [self._row(visit, {}, seed) for visit in deduplicated(visits)]
         known = self.ask_known((Url(row.url) for row in rows), new=True)()
         added = self._insert(rows, known, number)
         self.count(added.stored)
@@ -257,8 +257,7 @@ class Discovery:
         """Record the redirects of settled visits: a shorter path may have been found meanwhile."""
         self._lower_hops([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
 
-    def _row(self, visit: Visit, pages: Mapping[Url, int], *, may_wait: bool = False) -> FoundRow:
-        """`may_wait`: for the next level of a poor site, as what a page links to does."""
+    def _row(self, visit: Visit, pages: Mapping[Url, int], seed: Seed | None = None) -> FoundRow:
         filtered, pattern = visit.filtered, visit.pattern
         state, detail = QUEUED if filtered is None else SETTLED, None
         host = self._hosts.admitted(origin(visit.url)) if filtered is None else None
@@ -271,7 +270,7 @@ class Discovery:
                 state, filtered, detail = SETTLED, Why.TRAP, pattern.text
         elif state == QUEUED and self._patterns.is_partial:
             state = state if visit.hops else PLANNED
-        elif state == QUEUED and (visit.via or may_wait) and self._patterns.level is not None:
+        elif state == QUEUED and (visit.via or _is_sitemap(seed)) and self._patterns.level is not None:
             state = HELD  # for the next level: redirects cost requests as well
         return FoundRow(
             visit.url,
@@ -303,7 +302,7 @@ class Discovery:
         self._open([(ids[row.url], row) for row in rows if row.url in ids])
         new, stored = sum(row.state == QUEUED and row.url in ids for row in rows), len(ids)
         if stored == len(rows):
-            numbers = {Url(row.url): -ids[row.url] if _may_change(row) else ids[row.url] for row in rows}
+            numbers = {Url(row.url): -ids[row.url] if row.may_change else ids[row.url] for row in rows}
             return Added(new, stored, numbers)
         self._db.do(LINKED, self._given(rows))
         self._lower_hops(
@@ -441,12 +440,9 @@ class Discovery:
         return lambda: [number for (number,) in asked()]
 
     def _id(self, url: Url) -> int | None:
-        row = self._db.one_or_none(
-            "SELECT id FROM url WHERE @key @any(keys, key)", {"keys": self._db.dialect.keys([url])}
-        )
+        row = self._db.one_or_none(ID, {"keys": self._db.dialect.keys([url])})
         return row[0] if row else None
 
 
-def _may_change(row: FoundRow) -> bool:
-    """Whether a further link may change a new row, as in `KNOWN`."""
-    return row.via is None or row.hops > 0 or row.outcome == NOFOLLOW
+def _is_sitemap(seed: Seed | None) -> bool:
+    return seed is not None and seed.kind is SeedKind.SITEMAP

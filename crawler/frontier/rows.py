@@ -7,9 +7,11 @@ How a group of rows is passed to a statement is said by `dialect`. Facts and the
 from collections.abc import Iterable
 from typing import Final
 
+from crawler.model.reasons import Why
 from crawler.model.serialise import FACTS
 from crawler.parse.named_tuple import NamedTuple
 
+NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
 FACT_COLUMNS: Final = tuple(fact.name for fact in FACTS)
 
 
@@ -32,3 +34,8 @@ class FoundRow(NamedTuple):
     detail: str | None
     trap: int | None
     sample: int | None
+
+    @property
+    def may_change(self) -> bool:
+        """Whether a further link may change the new row, as in `discovery.KNOWN`."""
+        return self.via is None or self.hops > 0 or self.outcome == NOFOLLOW

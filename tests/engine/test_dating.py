@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
@@ -112,6 +112,10 @@ RUNS = st.lists(
 
 @limits(deadline=None, max_examples=30)
 @given(RUNS)
+@example([
+    ("good", set(), "published"), ("good", {0}, "published"), ("failing", set(), "published"),
+    ("good", set(range(6)), "published"),
+])  # fmt: skip
 def test_lastmod_is_date_of_run_that_saw_the_edit_or_absent(
     runs: Sequence[tuple[str, set[int], str]],
 ) -> None:

@@ -7,6 +7,7 @@ only if this run is published: a refused or abandoned run changes no dates.
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from crawler.engine.together import together
 from crawler.model.log import log
@@ -16,6 +17,8 @@ from crawler.model.survey import Build, DatesSeen, Doubts, Evidence, NewBlock, R
 from crawler.ports import History, reads
 from crawler.rules import lastmod, rolled_out, shown_in_turn
 from crawler.rules.noise import WAY
+
+T = TypeVar("T")
 
 
 async def date(history: History, sources: Sequence[Source]) -> None:
@@ -45,10 +48,10 @@ async def date(history: History, sources: Sequence[Source]) -> None:
         log.warning(note, event="note on dates", note=note)
     await history.date(sources, site.doubts())
     await together(
-        history.remember(UNRELIABLE, site.unreliable),
+        history.remember(UNRELIABLE, _unseen(unreliable, found) | site.unreliable),
         history.remember(BUILDS, site.builds),
         history.remember(STATED_SINCE, site.stated_since),
-        history.remember(RESTLESS, site.restless),
+        history.remember(RESTLESS, _unseen(restless, found) | site.restless),
         history.remember(DATE_NOTES, notes),
     )
 
@@ -172,6 +175,12 @@ class _SiteDates:
             rolled=tuple(self._rolled),
             turning=tuple((origin, *one) for origin, some in self._turning.items() for one in some.items()),
         )
+
+
+def _unseen(before: Mapping[str, T], found: DatesSeen) -> dict[str, T]:
+    """What is known of origins of which no page is listed in this run, such as in an outage."""
+    seen = {it.origin for it in found.origins}
+    return {origin: known for origin, known in before.items() if origin not in seen}
 
 
 def _whys(found: Iterable[tuple[str, str | None]]) -> dict[str, str]:
