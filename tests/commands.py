@@ -24,6 +24,12 @@ class Run:
         assert code == 0, err
         return out, err
 
+    def fails(self, expected: int, *words: str) -> str:
+        """Stderr of a command that ends with this exit code."""
+        code, _, err = self(*words)
+        assert code == expected, err
+        return err
+
     def lines(self, *words: str) -> tuple[int, list[str], str]:
         """The same as the first, with the lines of stdout."""
         code, out, err = self(*words)

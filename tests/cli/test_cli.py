@@ -322,9 +322,7 @@ def test_explain_marks_results_of_an_unfinished_run(run: Run) -> None:
 
 def test_a_limit_is_exit_7_and_publishes_only_if_allowed(run: Run, tmp_path: Path) -> None:
     with little_site().serve() as origin:
-        code, _, err = run("crawl", origin + "/", *QUICK, "--max-pages", "2")
-        assert code == 7
-        assert "Not finished" in err
+        assert "Not finished" in run.fails(7, "crawl", origin + "/", *QUICK, "--max-pages", "2")
         assert not (tmp_path / "sitemaps/sitemap.xml.gz").exists()
         code, _, _ = run("crawl", origin + "/", *QUICK, "--max-pages", "1", "--allow-partial")
         assert code == 7
@@ -355,8 +353,7 @@ def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: P
         run.ok("crawl", origin + "/", *QUICK)
         old = (tmp_path / "sitemaps/sitemap.xml.gz").read_bytes()
         site.page("/", links=["/1"])
-        code, _, err = run("crawl", origin + "/", *QUICK)
-        assert code == 6, err
+        err = run.fails(6, "crawl", origin + "/", *QUICK)
         assert "Not published" in err
         assert "--max-shrink" in err
         assert (tmp_path / "sitemaps/sitemap.xml.gz").read_bytes() == old
@@ -422,20 +419,17 @@ def test_http2_without_its_extra_is_exit_2_before_the_crawl(
 
 def test_a_bad_file_is_exit_2_and_names_the_key(run: Run, tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("[pace]\nraet = 1\n")
-    code, _, err = run("crawl", "example.com", "--config", "c.toml")
-    assert code == 2
+    err = run.fails(2, "crawl", "example.com", "--config", "c.toml")
     assert sentence(err).endswith("c.toml: [pace] has no key 'raet'; did you mean rate?")
 
 
 def test_an_unreachable_host_is_exit_4(run: Run) -> None:
-    code, _, err = run("crawl", f"http://127.0.0.1:{free_port()}/", *QUICK)
-    assert code == 4
+    err = run.fails(4, "crawl", f"http://127.0.0.1:{free_port()}/", *QUICK)
     assert "could not connect" in sentence(err)
 
 
 def test_a_host_name_without_address_is_exit_4(run: Run) -> None:
-    code, _, err = run("crawl", "http://no-such-host.invalid/", *QUICK)
-    assert code == 4
+    err = run.fails(4, "crawl", "http://no-such-host.invalid/", *QUICK)
     assert "host name could not be resolved" in sentence(err)
 
 
@@ -466,8 +460,7 @@ def test_robots_txt_that_forbids_or_fails_is_exit_5(run: Run, status: int, body:
     site = little_site()
     site.raw("/robots.txt", body=body, status=status)
     with site.serve() as origin:
-        code, _, err = run("crawl", origin + "/", *QUICK)
-        assert code == 5
+        err = run.fails(5, "crawl", origin + "/", *QUICK)
         assert said in sentence(err)
         assert site.requests("/") == 0
         if status == 200:
@@ -582,15 +575,12 @@ def test_output_that_cannot_be_written_is_exit_3_crawl_is_kept(
     (tmp_path / "sitemaps").write_text("a file, not a folder")
     site = little_site()
     with site.serve() as origin:
-        code, _, err = run("crawl", origin + "/", *QUICK)
-        assert code == 3
+        err = run.fails(3, "crawl", origin + "/", *QUICK)
         assert "The sitemap cannot be written to sitemaps: a file is in the way" in sentence(err)
         assert site.log == [], "told before the crawl"
         (tmp_path / "sitemaps").unlink()
         monkeypatch.setattr("crawler.sitemap.publish.swap._sync", full)
-        code, _, err = run("crawl", origin + "/", *QUICK)
-        assert code == 3
-        assert "the disk is full; the old files are kept" in err
+        assert "the disk is full; the old files are kept" in run.fails(3, "crawl", origin + "/", *QUICK)
         monkeypatch.undo()
         monkeypatch.chdir(tmp_path)
         asked = len(site.log)
@@ -604,8 +594,7 @@ def test_a_damaged_state_is_exit_3_and_fresh_replaces_it(run: Run, tmp_path: Pat
         crawl = ("crawl", origin + "/", *QUICK, "--state", "s.db")
         run.ok(*crawl)
         state.write_bytes(state.read_bytes()[:4096] + b"garbage" * 5000)
-        code, _, err = run(*crawl)
-        assert code == 3
+        err = run.fails(3, *crawl)
         assert "is damaged" in sentence(err)
         _, err = run.ok(*crawl, "--fresh")
         assert "state file is damaged; kept under another name file=s.db.kept" in err
@@ -616,8 +605,7 @@ def test_a_file_that_is_not_a_state_is_left_untouched(
     run: Run, tmp_path: Path, fresh: tuple[str, ...]
 ) -> None:
     (tmp_path / "notes.txt").write_text("my notes")
-    code, _, err = run("crawl", "http://127.0.0.1:49151/", "--state", "notes.txt", *fresh)
-    assert code == 3
+    err = run.fails(3, "crawl", "http://127.0.0.1:49151/", "--state", "notes.txt", *fresh)
     assert sentence(err).endswith(
         "notes.txt is not a state file of sitemap-crawler and is left untouched: name another file with --state."
     )
@@ -632,14 +620,12 @@ def test_a_folder_as_state_is_one_sentence(run: Run, tmp_path: Path, place: str)
         ("crawl", "http://127.0.0.1:49151/", "--fresh"),
         ("status",),
     ):
-        code, _, err = run(*words, "--state", place)
-        assert code == 3
+        err = run.fails(3, *words, "--state", place)
         assert f"The state {place} is a folder: name a file with --state." in sentence(err)
 
 
 def test_a_missing_state_is_exit_3(run: Run) -> None:
-    code, _, err = run("status", "https://example.com/")
-    assert code == 3
+    err = run.fails(3, "status", "https://example.com/")
     assert "There is no state at" in sentence(err)
 
 
@@ -653,8 +639,7 @@ def test_a_second_run_on_the_same_state_is_exit_9(run: Run, tmp_path: Path) -> N
 
 def test_a_bug_is_exit_1_and_one_sentence(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crawler.settings.load.resolve", lambda *_: 1 / 0)
-    code, _, err = run("config")
-    assert code == 1
+    err = run.fails(1, "config")
     assert "internal error (ZeroDivisionError" in sentence(err)
     *_, err = run("config", *re.findall(r"run again with (--\S+ \S+) ", err)[0].split())
     assert "ZeroDivisionError" in json.loads(err)["exception"], "as the sentence advises, for any command"
@@ -1092,6 +1077,5 @@ def test_output_to_a_pipe_has_no_trailing_blanks(
     ],
 )
 def test_an_error_suggests_a_solution(run: Run, words: list[str], said: str) -> None:
-    code, _, err = run(*words)
-    assert code == 2
+    err = run.fails(2, *words)
     assert said in sentence(err)

@@ -104,8 +104,7 @@ def test_a_failed_delivery_is_repeated_by_the_next_run(run: Run, tmp_path: Path,
     (tmp_path / "exit").write_text("7")
     with site.serve() as origin:
         words = ("crawl", origin + "/", *QUICK, "--publish-command", noting)
-        code, _, err = run(*words)
-        assert code == 3
+        err = run.fails(3, *words)
         assert f"--publish-command: {sys.executable} exited with 7. The sitemap is in" in err
         assert "Published" in err, "the summary is printed all the same"
         run.ok("status", origin)

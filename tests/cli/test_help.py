@@ -118,9 +118,7 @@ def test_unknown_shell_is_a_usage_error(run: Run) -> None:
 def test_url_in_place_of_a_command(run: Run, typed: str, meant: str) -> None:
     Path("urls.txt").write_text("")
     Path("sitemaps").mkdir()
-    code, _, err = run(typed)
-    assert code == 2
-    assert f"{typed!r} is no command: did you mean `sitemap-crawler {meant}`?" in err
+    assert f"{typed!r} is no command: did you mean `sitemap-crawler {meant}`?" in run.fails(2, typed)
 
 
 @pytest.mark.parametrize(
@@ -133,17 +131,14 @@ def test_url_in_place_of_a_command(run: Run, typed: str, meant: str) -> None:
     ],
 )
 def test_flags_stay_in_the_command_that_is_meant(run: Run, typed: str, meant: str) -> None:
-    code, _, err = run(*shlex.split(typed))
-    assert code == 2
-    assert f"did you mean `sitemap-crawler {meant}`?" in err
+    assert f"did you mean `sitemap-crawler {meant}`?" in run.fails(2, *shlex.split(typed))
 
 
 @pytest.mark.parametrize(
     ("typed", "near"), [("crwl", "'crawl'"), ("stat", "'state', 'status'"), ("me@x.y", ""), ("p/3", "")]
 )
 def test_unknown_word_has_the_similar_commands(run: Run, typed: str, near: str) -> None:
-    code, _, err = run(typed)
-    assert code == 2
+    err = run.fails(2, typed)
     assert f"No such command '{typed}'" in err
     assert near in err
     assert ("id you mean" in err) == bool(near)

@@ -67,9 +67,7 @@ def test_a_file_is_never_overwritten(run: Run) -> None:
 
 @pytest.mark.parametrize("words", [(), ("",)])
 def test_without_a_terminal_the_url_is_needed(run: Run, words: tuple[str, ...]) -> None:
-    code, _, err = run("init", *words)
-    assert code == 2
-    assert "Name the URL of the site" in err
+    assert "Name the URL of the site" in run.fails(2, "init", *words)
 
 
 def test_what_was_found_is_printed(run: Run) -> None:

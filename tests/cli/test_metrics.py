@@ -319,9 +319,9 @@ def test_a_wrong_file_is_reported_before_the_crawl(run: Run, name: str, says: st
 
 def test_unwritable_file_is_exit_3_and_affects_nothing_else(run: Run) -> None:
     with shop().serve() as origin:
-        code, _, err = run("crawl", origin + "/", *QUICK, "--metrics-file", "x" * 250 + ".prom")
-        assert code == 3
-        assert "cannot be written: File name too long" in err
+        assert "cannot be written: File name too long" in run.fails(
+            3, "crawl", origin + "/", *QUICK, "--metrics-file", "x" * 250 + ".prom"
+        )
         assert Path("sitemaps/sitemap.xml.gz").exists()
         _, out, _ = run("list", "runs", "--state", "crawl.db", "--format", "jsonl")
         assert json.loads(out)["exit"] == 3
@@ -444,9 +444,9 @@ def test_a_port_that_is_taken_ends_the_run_before_it_begins(run: Run) -> None:
 
 @pytest.mark.parametrize("value", ["0", "65536", "http", "host:", "1.2.3.4:x"])
 def test_a_wrong_port_is_a_usage_error(run: Run, value: str) -> None:
-    code, _, err = run("crawl", "http://127.0.0.1:9/", "--metrics-port", value)
-    assert code == 2
-    assert "must be a port such as 9464, or HOST:PORT" in err
+    assert "must be a port such as 9464, or HOST:PORT" in run.fails(
+        2, "crawl", "http://127.0.0.1:9/", "--metrics-port", value
+    )
 
 
 REQUESTS = {

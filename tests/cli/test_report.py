@@ -332,8 +332,7 @@ def test_a_crawl_writes_its_report(run: Run, tmp_path: Path) -> None:
             "--publish-base",
             "https://x.example",
         )
-        code, _, err = run("crawl", origin + "/", *QUICK, *words)
-        assert code == 8
+        err = run.fails(8, "crawl", origin + "/", *QUICK, *words)
         assert "found what --fail-on names: broken-link" in err
         assert "findings     broken-link: 2 URLs, 5 links on 5 pages" in err
         assert f"sitemap-crawler report {origin}/" in err

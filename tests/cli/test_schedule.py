@@ -126,9 +126,7 @@ def test_the_next_start_is_ahead_and_at_most_one_interval_away(every: float, pas
     ids=lambda value: value[-1] if isinstance(value, tuple) else "",
 )
 def test_settings_that_make_no_sense(run: Run, words: tuple[str, ...], says: str) -> None:
-    code, _, err = run("crawl", "http://127.0.0.1:9/", *words)
-    assert code == 2
-    assert says in err
+    assert says in run.fails(2, "crawl", "http://127.0.0.1:9/", *words)
 
 
 @pytest.mark.slow

@@ -177,9 +177,7 @@ async def test_state_is_created_upgraded_and_dropped(run: Run) -> None:
     run.ok("state", "upgrade", "--state", place)
     out, _ = run.ok("state", "drop", "shop.example.com_8443", "--state", place)
     assert "dropped, " in out
-    code, _, err = run("state", "drop", url, "--state", place)
-    assert code == 3
-    assert "There is no crawl shop.example.com_8443" in err
+    assert "There is no crawl shop.example.com_8443" in run.fails(3, "state", "drop", url, "--state", place)
 
 
 async def test_state_says_what_it_did_as_json(run: Run) -> None:
@@ -196,9 +194,7 @@ async def test_state_says_what_it_did_as_json(run: Run) -> None:
 
 
 async def test_crawl_with_members_at_work_is_not_dropped(state: str, run: Run) -> None:
-    code, _, err = run("state", "drop", "--state", state)
-    assert code == 9
-    assert "2 members are at work" in err
+    assert "2 members are at work" in run.fails(9, "state", "drop", "--state", state)
     execute(state, "UPDATE member SET gone = true")
     run.ok("state", "drop", "--state", state)
 
@@ -208,9 +204,7 @@ async def test_role_without_create_works_on_tables_made_for_it(run: Run) -> None
     execute(f"{database(state)}#x", "DROP ROLE IF EXISTS reduced")
     execute(f"{database(state)}#x", "CREATE ROLE reduced LOGIN")
     own = state.replace("crawler@", "reduced@")
-    code, _, err = run("state", "init", "--state", own)
-    assert code == 3
-    assert "may not create schemas" in err
+    assert "may not create schemas" in run.fails(3, "state", "init", "--state", own)
     run.ok("state", "init", "--state", state, "--owner", "reduced")
     frontier = opened(own)
     await frontier.begin("settings")

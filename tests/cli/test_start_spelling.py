@@ -141,9 +141,7 @@ def test_bare_name_without_https_names_the_command(
     run: Run, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     name = f"127.1:{free_port()}"  # not recognised as an address, so taken for https
-    code, _, err = run(*command, name)
-    assert code == 4
-    assert f"sitemap-crawler {command[0]} http://{name}" in err
+    assert f"sitemap-crawler {command[0]} http://{name}" in run.fails(4, *command, name)
     assert list(tmp_path.iterdir()) == [], "a URL that never answered leaves no state"
     assert "http://" not in run(*command, f"https://{name}")[2]
 
@@ -161,9 +159,9 @@ def test_name_that_does_not_resolve_has_one_sentence(
 
 def test_name_of_a_file_names_the_flag_for_it(run: Run) -> None:
     Path("urls.invalid").write_text("https://example.com/")
-    code, _, err = run("crawl", "urls.invalid", *QUICK)
-    assert code == 4
-    assert "urls.invalid is also a file: --input reads the URLs in it." in err
+    assert "urls.invalid is also a file: --input reads the URLs in it." in run.fails(
+        4, "crawl", "urls.invalid", *QUICK
+    )
 
 
 def test_mistyped_path_leaves_no_state(run: Run, tmp_path: Path) -> None:

@@ -330,8 +330,7 @@ def test_an_empty_variable_is_a_warning(run: Run, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_secret_itself_instead_of_its_variable(run: Run) -> None:
-    code, _, err = run("crawl", "http://127.0.0.1:9/", "--webhook-env", f"https://hooks.example.com/{SECRET}")
-    assert code == 2
+    err = run.fails(2, "crawl", "http://127.0.0.1:9/", "--webhook-env", f"https://hooks.example.com/{SECRET}")
     assert "must be the name of an environment variable, not its value" in err
     assert SECRET not in err
 

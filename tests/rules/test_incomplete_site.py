@@ -201,8 +201,7 @@ def test_canonicals_on_one_other_origin_suggest_a_copy(run: Run, listed: int) ->
     for number, page in enumerate(pages):
         site.page(page, canonical=f"{WWW}{page}" if number >= listed else None)
     with site.serve() as origin:
-        code, _, err = run("crawl", origin + "/", *QUICK, "-q")
-        assert code == 6
+        err = run.fails(6, "crawl", origin + "/", *QUICK, "-q")
         assert f"{13 - listed} of 13 pages name {WWW} as canonical" in err
         assert f"--publish-base {WWW}" in err
         assert "--no-rule canonical" in err
