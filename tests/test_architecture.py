@@ -47,7 +47,7 @@ BUDGETS = {
     "frontier": 9509,
     "sitemap": 4937,
     "engine": 3985,
-    "workers": 1413,
+    "workers": 1434,
     "app": 6314,
     "cli": 6001,
     "testing": 55,

@@ -3,9 +3,8 @@
 `state` opens the state; `job` builds the rest of a crawl.
 """
 
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -15,29 +14,27 @@ from msgspec import Struct
 from crawler.app.features import FEATURES
 from crawler.app.settings_urls import normaliser, product_token, starts_of
 from crawler.engine.robots import Access, Robots
-from crawler.engine.visitor import BODY_MEMORY, BodyMemory, LocalVisitor, no_log
+from crawler.engine.visitor import BODY_MEMORY, BodyMemory, LocalVisitor
 from crawler.errors import ConfigError
 from crawler.fetch.address_guard import AddressGuard
 from crawler.fetch.exchange import HttpFetcher
 from crawler.fetch.politeness import AddressPace
 from crawler.fetch.request_headers import RequestIdentity
 from crawler.fetch.retry import Retrying, no_wait
-from crawler.model.visit import Lease
 from crawler.parse import url as urls
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
-from crawler.ports import Fetcher, Frontier, Pacer, Politeness, Reader, Turn, Visitor
-from crawler.report.log import log_repeated
+from crawler.ports import Fetcher, Frontier, Politeness, Reader, Visitor
 from crawler.report.traffic import Traffic
 from crawler.rules.judge import LISTABLE_TYPES, Judge, JudgeRules
 from crawler.rules.lastmod import DATE_SOURCES
 from crawler.settings.object_url import parsed, state_object
 from crawler.settings.sections import Settings
-from crawler.workers.sandbox import CHILDREN, Sandbox
+from crawler.workers.sandbox import Sandbox
+from crawler.workers.surroundings import Surroundings
 
 if TYPE_CHECKING:
-    from crawler.fetch.render.resources import Permission
     from crawler.fetch.routes import Transport
 
 
@@ -48,31 +45,6 @@ class Visiting(Struct, frozen=True):
     fetcher: Fetcher
     judge: Judge
     reader: Reader
-
-
-class Surroundings(Struct, frozen=True):
-    """What a visitor is given by its process: the main one, or a worker."""
-
-    pacer: Pacer
-    politeness: Turn
-    # Callbacks of `Retrying` and `Normaliser`.
-    throttled: Callable[[float], None]
-    session: Callable[[str, str], None]
-    base: PublishBase | None
-    # Counts the requests.
-    traffic: Traffic | None = None
-    # Seconds since the epoch.
-    clock: Callable[[], float] = time.time
-    # Sandbox processes, at most.
-    children: int = CHILDREN
-    # A context manager around parsing a page.
-    reading: Callable[[Url], AbstractContextManager[None]] = no_log
-    # See `LocalVisitor`.
-    suspect: Callable[[Lease], Awaitable[None]] | None = None
-    # Makes what robots.txt says about the requests of scripts; without it, nothing is rendered.
-    permits: "Callable[[Fetcher], Permission] | None" = None
-    # See `Retrying`.
-    repeated: Callable[[Url, str, int], None] = log_repeated
 
 
 def traffic_of(settings: Settings) -> Traffic | None:
@@ -140,7 +112,7 @@ async def open_visitor(settings: Settings, plain: Fetcher, around: Surroundings)
             total=settings.http.total_timeout,
             clock=clock,
             sleep=anyio.sleep,
-            turn=around.politeness,
+            turn=around.turn,
             throttled=around.throttled,
             traffic=traffic,
             repeated=around.repeated,
@@ -150,7 +122,7 @@ async def open_visitor(settings: Settings, plain: Fetcher, around: Surroundings)
             from crawler.fetch.render import renderer  # noqa: PLC0415 - as above
             from crawler.fetch.render.resources import Slot  # noqa: PLC0415 - as above
 
-            slot = Slot(around.pacer, around.politeness)
+            slot = Slot(around.pacer, around.turn)
             fetcher = await stack.enter_async_context(
                 renderer.open_renderer(settings, fetcher, around.permits(fetcher), slot)
             )

@@ -3,7 +3,6 @@
 `compose` has those that a worker process needs, too; `job` says what is done with them.
 """
 
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -15,7 +14,7 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from crawler.app.compose import Surroundings, access_of, open_visitor, traffic_of
+from crawler.app.compose import access_of, open_visitor, traffic_of
 from crawler.app.delivery import folder_of
 from crawler.app.input_files import InputFile, started_by_input
 from crawler.app.own_folder import own_folder_of
@@ -51,6 +50,7 @@ from crawler.rules.scope import SiteScope
 from crawler.rules.traps import Traps
 from crawler.settings.load import changed
 from crawler.settings.sections import Settings
+from crawler.workers.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from crawler.workers.pool import WorkerPool
@@ -231,9 +231,9 @@ class _Permission(Struct, frozen=True):
 
 
 def _worker_pool(settings: Settings, around: Surroundings, politeness: Politeness) -> "WorkerPool":
-    from crawler.workers.pool import Coordinator, WorkerPool  # noqa: PLC0415 - most crawls have one process
+    from crawler.workers.pool import WorkerPool  # noqa: PLC0415 - most crawls have one process
 
-    pace, clock = settings.pace, around.clock
+    pace = settings.pace
     if pace.processes > (most := max(1, pace.concurrency // 2)):
         log.warning(
             "processes reduced: each needs two requests in flight (raise concurrency for more)",
@@ -241,14 +241,4 @@ def _worker_pool(settings: Settings, around: Surroundings, politeness: Politenes
             used=most,
             concurrency=pace.concurrency,
         )
-    home = Coordinator(
-        around.pacer,
-        around.politeness,
-        around.throttled,
-        around.session,
-        politeness.ended,
-        around.base,
-        around.traffic,
-        ahead=lambda: clock() - time.time(),
-    )
-    return WorkerPool(settings, pace.processes, home)
+    return WorkerPool(settings, pace.processes, around, politeness.ended)

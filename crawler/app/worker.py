@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from crawler.app.compose import Surroundings, open_fetcher, open_visitor, traffic_of
+from crawler.app.compose import open_fetcher, open_visitor, traffic_of
 from crawler.app.event_loop import run
 from crawler.app.settings_urls import publish_base, starts_of
 from crawler.fetch.politeness import Politeness
@@ -28,6 +28,7 @@ from crawler.workers import messages as codec
 from crawler.workers.channel import Channel
 from crawler.workers.forked import forks
 from crawler.workers.messages import SentUrls
+from crawler.workers.surroundings import Surroundings
 from crawler.workers.worker import shares
 
 
@@ -139,26 +140,10 @@ async def work(
     give, todo = anyio.create_memory_object_stream[codec.VisitPage](float("inf"))
     async with give, todo, anyio.create_task_group() as tasks:
         parent, base = _MainProcess(channel, tasks, clock), publish_base(settings, starts_of(settings))
-        traffic = traffic_of(settings)
-        async with (
-            open_fetcher(settings) as fetcher,
-            open_visitor(
-                settings,
-                fetcher,
-                Surroundings(
-                    parent,
-                    parent.turn,
-                    parent.throttled,
-                    parent.session,
-                    base,
-                    traffic,
-                    clock,
-                    children=1,
-                    repeated=parent.repeated,
-                ),
-            ) as visiting,
-        ):
-            sent = SentUrls()
+        traffic, sent = traffic_of(settings), SentUrls()
+        callbacks = (parent, parent.turn, parent.throttled, parent.session)
+        around = Surroundings(*callbacks, base, traffic, clock, children=1, repeated=parent.repeated)
+        async with open_fetcher(settings) as fetcher, open_visitor(settings, fetcher, around) as visiting:
             for _ in range(settings.pace.concurrency):
                 tasks.start_soon(
                     _visit_all, todo, visiting.visitor, channel, parent.politeness, traffic, sent

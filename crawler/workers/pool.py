@@ -8,7 +8,7 @@ main process; workers request slots for their retries from it.
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -21,16 +21,13 @@ from crawler.model.outcome import Failed
 from crawler.model.reasons import Cause
 from crawler.model.settlement import Unvisited, Verdict, VisitResult, WhyUnvisited
 from crawler.model.visit import Lease
-from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url, origin
-from crawler.ports import Pacer, Turn
-from crawler.report.log import log_repeated
-from crawler.report.traffic import Traffic
 from crawler.settings.sections import Settings
 from crawler.workers import messages as codec
 from crawler.workers.channel import MALFORMED
 from crawler.workers.forked import Forks, forks
 from crawler.workers.spawn import python, start
+from crawler.workers.surroundings import Surroundings
 from crawler.workers.worker import Worker, least_busy, shares
 
 T = TypeVar("T")
@@ -46,21 +43,6 @@ WORKER_EXIT_TIMEOUT: Final = 1.0
 READ_INTERVAL: Final = 0.005  # seconds between reads of a worker's messages, to get several at once
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class Coordinator:
-    """What the main process provides to its workers."""
-
-    pacer: Pacer
-    turn: Turn
-    throttled: Callable[[float], None]
-    session: Callable[[str, str], None]
-    ended: anyio.Event  # set when no further page is to be requested
-    base: PublishBase | None = None
-    traffic: Traffic | None = None  # counts the requests of all workers
-    repeated: Callable[[Url, str, int], None] = log_repeated  # what a worker requests again
-    ahead: Callable[[], float] = lambda: 0.0  # seconds by which the clock of the crawl is ahead of ours
-
-
 class WorkerPool:
     """A `ports.Visitor` of up to `size` processes, which share the limit of requests in flight."""
 
@@ -68,14 +50,18 @@ class WorkerPool:
         self,
         settings: Settings,
         size: int,
-        coordinator: Coordinator,
+        around: Surroundings,
+        ended: anyio.Event,
         *,
         command: list[str] | None = None,
         stuck: float = HANG_TIMEOUT,
     ) -> None:
-        """`command` starts a worker; `stuck` is in seconds. Both are for tests."""
-        self._settings, self._coordinator, self._stuck = settings, coordinator, stuck
-        self._size = size
+        """`ended` is set when no further page is to be requested.
+
+        `command` starts a worker; `stuck` is in seconds. Both are for tests.
+        """
+        self._settings, self._size, self._around = settings, size, around
+        self._ended, self._stuck = ended, stuck
         self.prefetch = PREFETCH if settings.pace.concurrency > 1 else 1
         self._forks = Forks() if command else forks
         self._command = command or python("crawler.app.worker:main")
@@ -115,19 +101,19 @@ class WorkerPool:
             if result is not None:
                 break
             async with self._alone:
-                if self._coordinator.ended.is_set():
+                if self._ended.is_set():
                     return Unvisited(lease, WhyUnvisited.ENDING)
                 if self._single is None:
                     self._single = await self._start(1)
                 site = origin(lease.visit.url)
-                await self._coordinator.turn(site, await self._coordinator.pacer.slot(site))
+                await self._around.turn(site, await self._around.pacer.slot(site))
                 result = await self._ask(self._single, lease)
         return result or VisitResult(
             Verdict(Failed(Cause.CRASHED, f"{MOST_WORKER_DEATHS} worker processes died on it"))
         )
 
     async def _ask(self, worker: Worker, lease: Lease) -> VisitResult | Unvisited | None:
-        base = self._coordinator.base
+        base = self._around.base
         return await worker.visit(next(self._numbers), lease, base.site if base else None)
 
     # -- supervision ---------------------------------------------------------------------------------------
@@ -147,8 +133,8 @@ class WorkerPool:
         pace = replace(self._settings.pace, concurrency=share)
         try:
             with suppress(OSError):  # the worker has already exited: `_listen` handles that
-                start_work = codec.StartWork(replace(self._settings, pace=pace), self._coordinator.ahead())
-                await child.channel.post(start_work)
+                ahead = self._around.clock() - time.time()
+                await child.channel.post(codec.StartWork(replace(self._settings, pace=pace), ahead))
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await child.end()
@@ -194,13 +180,13 @@ class WorkerPool:
             case codec.PauseHost(site):
                 self._begin(worker, site, self._slow, message)
             case codec.Throttled(wait):
-                self._coordinator.throttled(wait)
+                self._around.throttled(wait)
             case codec.Repeated(url, because, attempt):
-                self._coordinator.repeated(url, because, attempt)
+                self._around.repeated(url, because, attempt)
             case codec.SessionFound(name, example):
-                self._coordinator.session(name, example)
-            case codec.TrafficCounted(taken) if self._coordinator.traffic:
-                self._coordinator.traffic.add(taken)
+                self._around.session(name, example)
+            case codec.TrafficCounted(taken) if self._around.traffic:
+                self._around.traffic.add(taken)
             case codec.Ready():
                 self._ready(worker)
 
@@ -211,7 +197,7 @@ class WorkerPool:
             codec.skip(message.page, worker.urls)
 
     def _returned(self, worker: Worker, number: int) -> None:
-        if not self._coordinator.ended.is_set():
+        if not self._ended.is_set():
             raise ValueError("a lease that was not asked back")
         if waiting := worker.waiting.get(number):
             waiting.finish(Unvisited(waiting.lease, WhyUnvisited.ENDING))
@@ -236,7 +222,7 @@ class WorkerPool:
 
     async def _slow(self, reporter: Worker, origin: Url, pause: codec.PauseHost) -> None:
         """Pauses a throttled host: here, and in the other workers, which may hold leases of it."""
-        if not await self._coordinator.pacer.slow(origin, pause.until, once=pause.once):
+        if not await self._around.pacer.slow(origin, pause.until, once=pause.once):
             return
         for worker in self._all():
             if pause.once or worker is not reporter:
@@ -244,12 +230,12 @@ class WorkerPool:
 
     async def _slot(self, worker: Worker, origin: Url, number: int) -> None:
         """Waits for a slot of a host, then notifies the worker."""
-        await self._coordinator.turn(origin, await self._coordinator.pacer.slot(origin))
+        await self._around.turn(origin, await self._around.pacer.slot(origin))
         await worker.send(codec.GrantSlot(number))
 
     async def _call_back(self) -> None:
         """When the crawl ends, makes workers return the leases that they have not requested yet."""
-        await self._coordinator.ended.wait()
+        await self._ended.wait()
         if self._tasks is not None:
             for worker in self._all():
                 self._tasks.start_soon(worker.send, codec.EndVisits())

@@ -32,8 +32,9 @@ from crawler.settings.sections import Settings
 from crawler.workers import messages
 from crawler.workers.channel import MALFORMED, Channel
 from crawler.workers.messages import PageVisited, SentUrls, StartWork, VisitPage
-from crawler.workers.pool import Coordinator, WorkerPool
+from crawler.workers.pool import WorkerPool
 from crawler.workers.spawn import Child, start
+from crawler.workers.surroundings import Surroundings
 from crawler.workers.worker import Worker, shares
 from tests.engine.test_crawl import closest, settings
 from tests.engine.test_hostile import check, crawl, judge, late
@@ -239,15 +240,14 @@ while True:
 """
     )
     at = main or Unpaced()
-    parts = Coordinator(
+    around = Surroundings(
         at,
         at.turn,
         lambda wait: at.said.append(("throttled", wait)),
         lambda name, _: at.said.append(("session", name)),
-        at.ended,
         repeated=lambda *told: at.said.append(("repeated", told)),
     )
-    return WorkerPool(Settings(), size, parts, command=[sys.executable, str(file)], stuck=stuck)  # fmt: skip
+    return WorkerPool(Settings(), size, around, at.ended, command=[sys.executable, str(file)], stuck=stuck)  # fmt: skip
 
 
 def lease(path: str) -> Lease:
@@ -327,9 +327,9 @@ async def test_workers_that_exit_at_once_raise_config_error(tmp_path: Path) -> N
     file = tmp_path / "worker.py"
     file.write_text("raise SystemExit")
     at = Unpaced()
-    coordinator = Coordinator(at, at.turn, lambda _: None, lambda *_: None, at.ended)
+    around = Surroundings(at, at.turn, lambda _: None, lambda *_: None)
     with pytest.raises(ConfigError, match="--processes"):
-        async with WorkerPool(Settings(), 2, coordinator, command=[sys.executable, str(file)]).running():
+        async with WorkerPool(Settings(), 2, around, at.ended, command=[sys.executable, str(file)]).running():
             await anyio.sleep_forever()
 
 
@@ -378,9 +378,9 @@ async def test_visits_wait_for_a_worker_that_starts_late(
 @both_loops
 async def test_missing_executable_raises_config_error(tmp_path: Path) -> None:
     at = Unpaced()
-    coordinator = Coordinator(at, at.turn, lambda _: None, lambda *_: None, at.ended)
+    around = Surroundings(at, at.turn, lambda _: None, lambda *_: None)
     with pytest.raises(ConfigError, match=r"No such file.*--processes 1"):
-        async with WorkerPool(Settings(), 2, coordinator, command=[str(tmp_path / "nothing")]).running():
+        async with WorkerPool(Settings(), 2, around, at.ended, command=[str(tmp_path / "nothing")]).running():
             pass
 
 
