@@ -42,7 +42,7 @@ BUDGETS = {
     "settings": 1711,
     "ports": 974,
     "rules": 5366,
-    "report": 4462,
+    "report": 4465,
     "fetch": 4141,
     "frontier": 9509,
     "sitemap": 4937,

@@ -71,8 +71,10 @@ class InboundLinks:
         self.pages = 0  # pages with links
         self.pages_to_chains = 0  # pages that link to one of them
         self.linking: Counter[int] = Counter()  # pages that link to a URL of that kind
-        # By kind: the pages with links to most of its URLs, as a heap of how many and the page, negative.
-        self._worst: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        # By kind: the pages with links to most of its URLs, as a heap. Of as many, those that came first: ids
+        # are in the order in which URLs were found, which is another one each time.
+        self._worst: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        self._counted_pages = 0
 
     def add(self, row: EdgeRow) -> None:
         if row.links:
@@ -110,17 +112,18 @@ class InboundLinks:
                 self._add_source(to, source)
             count[to] += 1
         self.pages_to_chains += leads_to_chain
+        self._counted_pages += 1
         for kind, targets in kinds.items():
             self.linking[kind] += 1
             worst = self._worst[kind]
             if len(worst) < PAGES:
-                heappush(worst, (targets, -source))
+                heappush(worst, (targets, -self._counted_pages, source))
             elif targets > worst[0][0]:
-                heapreplace(worst, (targets, -source))
+                heapreplace(worst, (targets, -self._counted_pages, source))
 
     def worst(self, kind: int) -> Sequence[tuple[int, int]]:
         """Pages with links to most URLs of a kind, and how many, the most first."""
-        return [(-page, targets) for targets, page in sorted(self._worst[kind], reverse=True)]
+        return [(page, targets) for targets, _, page in sorted(self._worst[kind], reverse=True)]
 
     def _add_redirect(self, number: int, to: int) -> None:
         if 0 < to < len(self._kinds) and to != number:

@@ -415,6 +415,22 @@ def test_the_order_of_edges_changes_no_count(order: random.Random) -> None:
     assert findings.pages_in(Code.BROKEN_LINK) == 15
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_pages_with_most_links_do_not_depend_on_ids(turned: bool) -> None:
+    """Ids are in the order in which pages were found, which is another one in each crawl."""
+    state, paths = MadeState(), [f"/{number:02}" for number in range(60)]
+    for path in reversed(paths) if turned else paths:
+        state.id(path)
+    for path in paths:
+        state.page(path, links=["/gone", *(["/lost"] if path >= "/58" else [])])
+    for path in ("/gone", "/lost"):
+        state.page(path, "failed:not-found", status=404)
+    found = finding_of(state.report(), Code.BROKEN_LINK)
+    assert found
+    pages = [(page.removeprefix(SITE), urls) for page, urls in found.by_page]
+    assert pages == [("/58", 2), ("/59", 2), *((path, 1) for path in paths[:48])]
+
+
 def test_edges_with_unknown_ids_are_ignored() -> None:
     findings = Findings(1, complete=True)
     page = PageRow(1, Url(f"{SITE}/"), 1, "listed", seed=START)

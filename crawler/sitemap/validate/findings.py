@@ -40,7 +40,7 @@ class FaultCode(Reason):
     LOC_INVALID = "loc-invalid", "is not an absolute http(s) URL: {}"
     LOC_SPELLING = "loc-spelling", "contains characters that RFC 3986 does not allow: {}"
     LOC_FRAGMENT = "loc-fragment", "has a fragment, which does not identify a page of its own: {}"
-    LOC_HOST = "loc-host", "is on another host than the sitemap, or has another scheme: {}"
+    LOC_HOST = "loc-host", "is on another host or scheme than the sitemap, or the first URL of a file: {}"
     LOC_FOLDER = "loc-folder", "is outside the folder of the sitemap: {}"
     DUPLICATE = "duplicate", "is already in the sitemap: {}"
     LASTMOD_FORM = "lastmod-form", "is not a W3C datetime: {}"
