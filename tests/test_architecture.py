@@ -35,7 +35,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4586,
+    "parse": 4585,
     "model": 2132,
     "errors": 172,
     "scratch": 72,
@@ -48,8 +48,8 @@ BUDGETS = {
     "sitemap": 4937,
     "engine": 3985,
     "workers": 1434,
-    "app": 6314,
-    "cli": 6001,
+    "app": 6264,
+    "cli": 5981,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

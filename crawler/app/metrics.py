@@ -113,7 +113,7 @@ class Exporter:
             for result, count in (submitted or {}).items():
                 metrics.set("submitted_urls", count, result)
             self._ended = metrics
-        return _written(self._settings.report.metrics_file, values.rendered([metrics]))
+        return _written(self._settings.report.metrics_file, values.exposition([metrics]))
 
     async def scrape(self) -> Metrics | None:
         """The metrics now, for the port; None before the first run."""

@@ -32,7 +32,7 @@ from crawler.model.run import Run
 from crawler.model.survey import LinkingPages
 from crawler.parse import url as urls
 from crawler.parse.url import Url
-from crawler.ports import Frontier, Reads, Record, Runs, reads
+from crawler.ports import Frontier, Reads, Record, reads
 from crawler.report.formatting import counted, iso, said_words, second
 from crawler.report.printable import printable
 from crawler.rules.page_rules import PageRules
@@ -73,9 +73,8 @@ class UrlStory(Struct, frozen=True):
     @property
     def is_gone(self) -> bool:
         """Whether the newest run is complete and did not find it."""
-        return bool(
-            self.record and self.newest and self.newest.complete and self.record.run < self.newest.number
-        )
+        known, newest = self.record, self.newest
+        return bool(known and newest and newest.complete and known.run < newest.number)
 
 
 async def show_url(settings: Settings, text: str, *, form: str, every_link: bool) -> Exit:
@@ -98,7 +97,8 @@ async def show_url(settings: Settings, text: str, *, form: str, every_link: bool
 async def _story(frontier: Frontier, settings: Settings, text: str, most: int) -> UrlStory:
     url = await url_in_state(frontier, settings, text)
     base = await published_as(frontier, settings)
-    record = await _record(frontier, url)
+    record, given = await _record(frontier, url), await frontier.recall(SETTINGS)
+    of_run = dict(list(given))
     published = base.published(url) if base else url
     output = await output_of(frontier, settings)
     return UrlStory(
@@ -113,8 +113,8 @@ async def _story(frontier: Frontier, settings: Settings, text: str, most: int) -
         external=await frontier.read(reads.ExternalAnswer(url)),
         robots=await _robots_line(settings, frontier, url),
         features={feature.name: said for feature in FEATURES if (said := await feature.about(frontier, url))},
-        recipe=await _recipe(frontier, settings, url),
-        rule=PageRules(await _rules(frontier, settings)).of(url),
+        recipe=await _recipe(frontier, settings.scope.recipe or of_run.get("recipe", "").split(","), url),
+        rule=PageRules(settings.rules.rule or PAGE_RULES.read(of_run.get("rule", "[]"))).of(url),
         output=output,
         place=None if is_object_url(output) else place_of(published, Path(output)),
     )
@@ -144,9 +144,8 @@ async def _hops(pages: Record, record: UrlRecord) -> list[RedirectHop]:
         outcome = following.outcome if following.state == "settled" else None
         at = following.settled if outcome else None
         status = following.facts.status if outcome and following.facts else None
-        hops.append(
-            RedirectHop(following.visit.url, status, code(outcome) if outcome else following.state, at)
-        )
+        said = code(outcome) if outcome else following.state
+        hops.append(RedirectHop(following.visit.url, status, said, at))
         following = await _record(pages, outcome.to) if isinstance(outcome, Moved) else None
     return hops
 
@@ -182,23 +181,13 @@ async def _robots_line(settings: Settings, rows: Reads, url: Url) -> str:
     return f"{'allowed' if permit.allowed else 'forbidden'}{f' by {permit.line}' if permit.line else ''}"
 
 
-async def _recipe(runs: Runs, settings: Settings, url: Url) -> str:
-    """The recipe of the settings, else of the newest run, and its pattern that matches a URL."""
-    of_run, start = await runs.recall(SETTINGS), await runs.read(reads.FirstStart()) or url
-    for name in settings.scope.recipe or dict(list(of_run)).get("recipe", "").split(","):
-        if name in NAMES and (
-            pattern := recipe_of(name).at([urls.target(start)]).pattern_of(urls.target(url))
-        ):
+async def _recipe(rows: Reads, recipes: Sequence[str], url: Url) -> str:
+    """The first of the recipes that has a pattern for a URL, and this pattern."""
+    start = await rows.read(reads.FirstStart()) or url
+    for name in filter(NAMES.__contains__, recipes):
+        if pattern := recipe_of(name).at([urls.target(start)]).pattern_of(urls.target(url)):
             return f"{name}, {pattern}"
     return ""
-
-
-async def _rules(runs: Runs, settings: Settings) -> Sequence[PageRule]:
-    """The rules of the settings, else those of the newest run."""
-    if settings.rules.rule:
-        return settings.rules.rule
-    given = await runs.recall(SETTINGS)
-    return PAGE_RULES.read(dict(list(given)).get("rule", "[]"))
 
 
 # -- the text -----------------------------------------------------------------------------------------------
@@ -241,7 +230,6 @@ def _lines(story: UrlStory) -> Lines:
 
 
 def _about_outcome(story: UrlStory) -> Lines:
-    """The outcome, how it came about, and how the URL was found."""
     record, outcome = story.record, story.outcome
     if record is None:
         yield "outcome", "not known: no page, sitemap or input contains this URL"
@@ -342,11 +330,8 @@ def _change(record: UrlRecord, newest: Run) -> str:
     now = code(record.outcome) if record.outcome else record.state
     dated = record.facts.lastmod.at if record.facts and record.facts.lastmod else None
     before = f"{record.was} before" if record.was != now else ""
-    date = (
-        f"lastmod was {record.was_lastmod.isoformat() if record.was_lastmod else 'absent'}"
-        if dated != record.was_lastmod
-        else ""
-    )
+    earlier = record.was_lastmod.isoformat() if record.was_lastmod else "absent"
+    date = f"lastmod was {earlier}" if dated != record.was_lastmod else ""
     return ", ".join(filter(None, [before, date])) or "nothing since the previous run"
 
 
@@ -379,18 +364,13 @@ def _as_json(story: UrlStory) -> dict[str, Any]:
 
 
 def _rendering_json(seen: Rendering) -> dict[str, Any]:
-    before, after = seen.before, seen.after or PageSummary()
+    both = seen.before, seen.after or PageSummary()
     return {
         "needs": seen.needs.value,
         "rendered": seen.after is not None,
         "skipped": seen.skipped.value if seen.skipped else None,
-        "links": [before.links, after.links],
-        "robots": [before.robots, after.robots],
-        "canonical": [before.canonical, after.canonical],
-        "requests": seen.requests,
-        "refused": seen.refused,
-        "bytes": seen.bytes,
-        "hash_routes": seen.hash_routes,
+        **{name: [getattr(one, name) for one in both] for name in ("links", "robots", "canonical")},
+        **{name: getattr(seen, name) for name in ("requests", "refused", "bytes", "hash_routes")},
     }
 
 

@@ -171,10 +171,10 @@ def _serving(notifiers: Sequence[Notifier], place: str | None) -> AbstractAsyncC
     if place is None:
         return nullcontext()
     from crawler.app.metrics_server import serving  # noqa: PLC0415 - loaded only when asked for
-    from crawler.report.metrics import rendered  # noqa: PLC0415 - as above
+    from crawler.report.metrics import exposition  # noqa: PLC0415 - as above
 
     async def scrape() -> str:
-        return rendered([known for one in notifiers if (known := await one.scrape())])
+        return exposition([known for one in notifiers if (known := await one.scrape())])
 
     return serving(place, scrape)
 

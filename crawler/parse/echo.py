@@ -213,7 +213,6 @@ def _phrases(url: str, *, calendar: bool) -> list[bytes]:
 
 
 def _values(url: str) -> list[bytes]:
-    """What repeats the values of a query."""
     parts = url.partition("?")[2].encode("utf-8", "surrogatepass").split(b"&")[:MOST_PHRASES]
     return [spelt for part in parts for spelt in _spelt(part.rpartition(b"=")[2]) if spelt]
 

@@ -127,7 +127,7 @@ class Metrics:
             yield "_count", [site], count
 
 
-def rendered(sites: Sequence[Metrics]) -> str:
+def exposition(sites: Sequence[Metrics]) -> str:
     """The text format, in the order of the catalogue, without timestamps."""
     return "".join(f"{line}\n" for metric in CATALOGUE for line in _lines(metric, sites))
 

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from crawler.app.job import Job, open_job
+from crawler.app.report import each
 from crawler.app.settings_digests import fingerprint
 from crawler.cli.demo.site import Site
 from crawler.engine.crawl import Ending
@@ -51,9 +52,7 @@ async def crawled(folder: Path, origin: str, **chosen: object) -> tuple[Ending, 
         ending = await job.crawl()
         [host] = await job.frontier.read(reads.BusiestHosts())
         listed = [
-            entry.url.removeprefix(origin)
-            async for chunk in job.frontier.stream(reads.ListedEntries())
-            for entry in chunk
+            entry.url.removeprefix(origin) async for entry in each(job.frontier.stream(reads.ListedEntries()))
         ]
         if ending is Ending.COMPLETE:
             await job.frontier.conclude()

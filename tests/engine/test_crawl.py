@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from crawler.app.job import open_job
+from crawler.app.report import each
 from crawler.cli.demo.site import Site
 from crawler.engine.crawl import Crawl, Ending
 from crawler.errors import PublishRefused, StartForbidden, StartUnreachable
@@ -64,11 +65,10 @@ async def crawl(chosen: Settings) -> Result:
         balance = await job.frontier.read(reads.RunBalance())
         assert balance.balanced, balance
         result = Result(ending, origin, counts=dict(balance.outcomes), discovered=balance.discovered)
-        async for chunk in job.frontier.stream(reads.ListedEntries()):
-            for entry in chunk:
-                path = entry.url.removeprefix(origin)
-                result.listed.append(path)
-                result.dates[path] = entry.lastmod.isoformat() if entry.lastmod else None
+        async for entry in each(job.frontier.stream(reads.ListedEntries())):
+            path = entry.url.removeprefix(origin)
+            result.listed.append(path)
+            result.dates[path] = entry.lastmod.isoformat() if entry.lastmod else None
         return result
 
 
@@ -317,11 +317,7 @@ async def published(chosen: Settings) -> list[str]:
     async with open_job(chosen) as job:
         await job.crawl()
         await job.publish()
-        return [
-            urls.target(entry.url)
-            async for chunk in job.frontier.stream(reads.ListedEntries())
-            for entry in chunk
-        ]
+        return [urls.target(entry.url) async for entry in each(job.frontier.stream(reads.ListedEntries()))]
 
 
 async def test_changed_settings_refetch_only_what_they_affect(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import settings as limits
 from hypothesis import strategies as st
 
+from crawler.app.report import each
 from crawler.cli.demo.site import Site
 from crawler.cli.run_facts import state_facts
 from crawler.cli.summary import date_words, with_defaults
@@ -88,8 +89,7 @@ class ManyRuns:
         await self.frontier.finish()
         dates = {
             entry.url: None if entry.lastmod is None else (int(entry.lastmod.timestamp()) - START) // DAY
-            async for chunk in self.frontier.stream(reads.ListedEntries())
-            for entry in chunk
+            async for entry in each(self.frontier.stream(reads.ListedEntries()))
         }
         if ending == "published":
             await self.frontier.mark_published(PublicationRow(len(dates)))

@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from crawler.app.job import Job, open_job
+from crawler.app.report import each
 from crawler.cli.demo.site import CannedResponse, Site
 from crawler.engine.crawl import Ending
 from crawler.errors import PublishRefused
@@ -60,8 +61,7 @@ class Nights:
             assert balance.balanced
             return ending, {
                 entry.url.removeprefix(self.origin)
-                async for chunk in job.frontier.stream(reads.ListedEntries())
-                for entry in chunk
+                async for entry in each(job.frontier.stream(reads.ListedEntries()))
             }
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from crawler.__main__ import main
 from crawler.app.job import open_job
+from crawler.app.report import each
 from crawler.cli.demo.site import CannedResponse, Site
 from crawler.engine.crawl import Ending
 from crawler.model.trap import Trap
@@ -124,9 +125,7 @@ async def crawl(origin: str, folder: Path, **chosen: object) -> Result:
     async with open_job(settings(origin, folder, **chosen)) as job:
         result.ending = await job.crawl()
         result.listed = [
-            entry.url.removeprefix(origin)
-            async for chunk in job.frontier.stream(reads.ListedEntries())
-            for entry in chunk
+            entry.url.removeprefix(origin) async for entry in each(job.frontier.stream(reads.ListedEntries()))
         ]
         balance = await job.frontier.read(reads.RunBalance())
         assert balance.balanced
@@ -436,9 +435,7 @@ async def published(origin: str, folder: Path, **chosen: object) -> Result:
     async with open_job(settings(origin, folder, **chosen)) as job:
         result.ending = await job.crawl()
         result.listed = [
-            entry.url.removeprefix(origin)
-            async for chunk in job.frontier.stream(reads.ListedEntries())
-            for entry in chunk
+            entry.url.removeprefix(origin) async for entry in each(job.frontier.stream(reads.ListedEntries()))
         ]
         result.traps = list(await job.frontier.read(reads.TrapsOfRun()))
         await job.publish()

@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from crawler.app.job import open_job
+from crawler.app.report import each
 from crawler.cli.demo.site import Site
 from crawler.engine.crawl import Ending
 from crawler.engine.seed_reader import SeedReader
@@ -179,9 +180,7 @@ async def test_input_list_without_start_url_crawls_each_host_it_names(tmp_path: 
         async with open_job(chosen) as job:
             assert job.starts == (Url(f"{one}/gone"), Url(f"{two}/b"))
             assert await job.crawl() is Ending.COMPLETE
-            listed = [
-                entry.url async for chunk in job.frontier.stream(reads.ListedEntries()) for entry in chunk
-            ]
+            listed = [entry.url async for entry in each(job.frontier.stream(reads.ListedEntries()))]
             record = await job.frontier.read(reads.RecordOf(Url(f"{one}/b")))
     assert sorted(listed) == sorted([f"{one}/b", f"{one}/c", f"{two}/b", f"{two}/c"])
     assert record

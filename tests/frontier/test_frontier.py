@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from crawler.app.report import each
 from crawler.errors import FrontierError, StateBusy
 from crawler.frontier.patterns import sample
 from crawler.frontier.sqlite.frontier import SqliteFrontier
@@ -452,7 +453,7 @@ async def test_entries_are_ordered_by_url(bench: Bench) -> None:
     for lease in await bench.leases():
         outcome: Outcome = Unlisted(Why.NOINDEX) if lease.visit.url.endswith("/b") else Listed(dated)
         await bench.settle(lease, outcome, facts=Facts(200, lastmod=dated, title="A title"))
-    entries = [entry async for chunk in bench.frontier.stream(reads.ListedEntries()) for entry in chunk]
+    entries = [entry async for entry in each(bench.frontier.stream(reads.ListedEntries()))]
     expected = sorted(SITE + path for path in paths if not path.endswith("/b"))
     assert entries == [Entry(Url(url), dated.at) for url in expected]
     titled = reads.ListedEntries(titled=True)
@@ -1126,7 +1127,7 @@ async def test_latest_date_of_sitemaps_is_that_of_a_page_in_this_run(bench: Benc
 async def dated(bench: Bench) -> dict[Url, tuple[datetime | None, bool]]:
     """The dates of entries, by all sources without doubts."""
     await bench.frontier.date(DATE_SOURCES["auto"], Doubts())
-    entries = [one async for some in bench.frontier.stream(reads.ListedEntries()) for one in some]
+    entries = [one async for one in each(bench.frontier.stream(reads.ListedEntries()))]
     return {one.url: (one.lastmod, one.is_day) for one in entries}
 
 

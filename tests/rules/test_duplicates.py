@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.app.job import open_job
+from crawler.app.report import each
 from crawler.cli.demo.site import Site
 from crawler.frontier.duplicates import PAIRS
 from crawler.frontier.sqlite.database import SqliteDatabase
@@ -108,8 +109,7 @@ async def crawl(origin: str, folder: Path, *, verdicts: Verdicts = Verdicts(), *
         assert (await job.frontier.read(reads.RunBalance())).balanced
         found: Duplicates = {
             entry.url.removeprefix(origin): None
-            async for chunk in job.frontier.stream(reads.ListedEntries())
-            for entry in chunk
+            async for entry in each(job.frontier.stream(reads.ListedEntries()))
         }
         for url in await job.frontier.read(reads.Examples("unlisted:duplicate", 10_000)):
             record = await job.frontier.read(reads.RecordOf(url))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from crawler.app.job import open_job
+from crawler.app.report import each
 from crawler.cli.demo.site import CannedResponse, Site
 from crawler.errors import CrawlerError, PublishRefused
 from crawler.model.outcome import Failed, Kept, Listed, Moved, Outcome, Unlisted, code
@@ -92,8 +93,7 @@ class Nights:
             finally:
                 self.entries = {
                     url.target(entry.url): entry.lastmod
-                    async for chunk in job.frontier.stream(reads.ListedEntries())
-                    for entry in chunk
+                    async for entry in each(job.frontier.stream(reads.ListedEntries()))
                 }
                 balance = await job.frontier.read(reads.RunBalance())
                 assert balance.balanced

@@ -12,6 +12,7 @@ import pytest
 
 from crawler.app.job import open_job
 from crawler.app.preflight import preflight
+from crawler.app.report import each
 from crawler.cli.demo.site import Site
 from crawler.errors import ConfigError
 from crawler.model.reply import Headers
@@ -133,15 +134,14 @@ async def crawl(origin: str, folder: Path, **dates: Any) -> dict[str, tuple[str,
     async with open_job(settings) as job:
         await job.crawl()
         await job.publish()
-        async for chunk in job.frontier.stream(reads.ListedEntries()):
-            for entry in chunk:
-                record = await job.frontier.read(reads.RecordOf(entry.url))
-                assert record
-                assert record.facts
-                dated = record.facts.lastmod
-                assert (dated.at if dated else None) == entry.lastmod
-                date = (dated.at.date().isoformat(), dated.source.value) if dated else None
-                found[entry.url.removeprefix(origin)] = date
+        async for entry in each(job.frontier.stream(reads.ListedEntries())):
+            record = await job.frontier.read(reads.RecordOf(entry.url))
+            assert record
+            assert record.facts
+            dated = record.facts.lastmod
+            assert (dated.at if dated else None) == entry.lastmod
+            date = (dated.at.date().isoformat(), dated.source.value) if dated else None
+            found[entry.url.removeprefix(origin)] = date
     return found
 
 
