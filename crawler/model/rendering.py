@@ -16,6 +16,7 @@ from crawler.parse.url import ReceivedUrl
 MOST_INPUTS: Final = 100  # answers that are kept of one page
 LONGEST_INPUTS: Final = 10_000  # characters of them, as they are stored
 LONGEST_RENDERED: Final = 20_000  # bytes of a page outside the queue that is kept
+MANY: Final = 10  # links that a list has which scripts make, beside a menu of any size
 LITTLE: Final = 100  # characters of text that scripts may add to any page: a notice, a date
 LONGEST_ROBOTS: Final = 200  # characters that are kept of robots directives
 Count = Annotated[int, Meta(ge=0, lt=1 << 53)]
@@ -108,7 +109,8 @@ class Rendering(NamedTuple):
         before, after = self.before, self.after
         if after is None:
             return False
-        is_grown = after.links > 2 * before.links or after.text > 2 * before.text + LITTLE
+        leads_on = after.links > before.links + min(before.links, MANY - 1)
+        is_grown = leads_on or after.text > 2 * before.text + LITTLE
         return is_grown or (before.robots, before.canonical) != (after.robots, after.canonical)
 
     @property

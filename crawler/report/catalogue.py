@@ -175,7 +175,7 @@ class Code(Enum):
     )  # fmt: skip
     NEEDS_SCRIPTS = (
         "needs-scripts", Severity.INFO, "Pages that need scripts",
-        "These pages show nothing without JavaScript: search engines see them late, and others not at all.",
+        "These pages lack much without JavaScript: search engines see it late, and some not at all.",
     )  # fmt: skip
     NO_LASTMOD = (
         "no-lastmod", Severity.INFO, "Listed without a date",

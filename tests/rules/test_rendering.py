@@ -95,7 +95,8 @@ def test_page_without_scripts_is_never_rendered(markup: str) -> None:
     assert (found.rendering, found.scripts) == (None, None)
 
 
-LIST = "".join(f"<a href=/lanterns/{number}>Lantern {number}</a>" for number in range(20))
+LIST = "".join(f"<a href=/lanterns/{number}>Lantern {number}</a>" for number in range(10))
+MENU = "".join(f"<a href=/guides/{number}>Guide {number}</a>" for number in range(40))
 BANNER = "<div role=dialog>We use cookies. <a href=/privacy>More about them</a> <button>OK</button></div>"
 SITE = f"{NAV}{TEXT}{BUNDLE}"
 
@@ -108,6 +109,8 @@ SITE = f"{NAV}{TEXT}{BUNDLE}"
         (SITE, f"{NAV}{BUNDLE}", False),  # scripts took the text away
         (SITE, f"{SITE}<p>{'y' * LITTLE}", False),
         (SITE, f"{SITE}{LIST}", True),
+        (f"{SITE}{MENU}", f"{SITE}{MENU}{LIST}", True),
+        (f"{SITE}{MENU}", f"{SITE}{MENU}{BANNER}", False),
         (f"{NAV}<ul id=list></ul>{BUNDLE}", f"{NAV}{LIST}{BUNDLE}", True),
         (f"<nav id=menu></nav>{TEXT}{BUNDLE}", f"{NAV}{TEXT}{BUNDLE}", True),
         (f"{NAV}<main>Loading…</main>{BUNDLE}", f"{NAV}{TEXT}{BUNDLE}", True),
