@@ -23,6 +23,7 @@ from crawler.fetch.render import chromium
 from crawler.frontier.postgres.address import parsed
 from crawler.settings import load
 from tests.cli.test_webhook import Receiver
+from tests.sites import star
 
 ROOT = Path(__file__).parent.parent
 CONFIG = ROOT / "config"
@@ -104,9 +105,7 @@ def test_nothing_is_written_outside_state_and_output(tmp_path: Path) -> None:
     elsewhere = {name: tmp_path / name for name in ("HOME", "TMPDIR", "cwd")}
     for folder in elsewhere.values():
         folder.mkdir()
-    site = Site()
-    site.page("/", links=["/a"])
-    site.page("/a")
+    site = star("/a")
     environ = os.environ | {
         "HOME": str(elsewhere["HOME"]),
         "TMPDIR": str(elsewhere["TMPDIR"]),
@@ -134,10 +133,7 @@ def test_healthcheck_distinguishes_hung_crawl_from_running_one(tmp_path: Path) -
         words = [*PROGRAM, "status", "--state", str(state), "--alive", seconds]
         return subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode
 
-    site = Site()
-    site.page("/", links=["/a", "/b"])
-    site.page("/a")
-    site.page("/b")
+    site = star("/a", "/b")
     crawl = [*PROGRAM, "crawl", "--rate", "0", "--state", str(state), "-o", str(tmp_path / "out")]
     assert healthy("60") == 3, "there is no state yet"
     with site.serve() as origin:

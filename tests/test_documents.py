@@ -16,7 +16,6 @@ import pytest
 
 import crawler
 from crawler.cli.commands import check, cli
-from crawler.cli.demo.site import Site
 from crawler.cli.options import SettingCommand
 from crawler.errors import Exit
 from crawler.model.facts import Obstacle
@@ -24,6 +23,7 @@ from crawler.model.reasons import Cause, SeedOutcome, Source, Why
 from crawler.rules.record import patience_by_code
 from crawler.settings import load, tables
 from crawler.settings.sections import keys
+from tests.sites import star
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -316,9 +316,7 @@ def test_public_names_are_in_the_library_document() -> None:
 @pytest.mark.slow
 def test_the_example_runs_unchanged(source: str, tmp_path: Path) -> None:
     code, *_ = re.findall(r"```python\n(.*?)```", source, re.DOTALL)
-    site = Site()
-    site.page("/", links=["/a"])
-    site.page("/a")
+    site = star("/a")
     with site.serve() as origin:
         code = code.replace("https://example.com/", origin + "/")
         if "anyio.run" not in code:
@@ -337,9 +335,7 @@ def test_the_example_runs_unchanged(source: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_example_of_a_transport_runs_unchanged(tmp_path: Path) -> None:
     code = re.findall(r"```python\n(.*?)```", LIBRARY, re.DOTALL)[1]
-    site = Site()
-    site.page("/", links=["/about"])
-    site.page("/about")
+    site = star("/about")
     with site.serve() as origin:
         (tmp_path / "example.py").write_text(code.replace("https://example.com/", origin + "/"))
         done = subprocess.run(

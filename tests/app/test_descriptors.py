@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from crawler.app import descriptors
-from crawler.cli.demo.site import Site
 from crawler.errors import ConfigError
 from crawler.fetch import pool
 from crawler.settings.sections import Pace, Settings
+from tests.sites import star
 
 UNLIMITED = -1
 
@@ -71,9 +71,7 @@ def test_too_few_descriptors_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [8, 12, 16, 18, 20, 24, 32, 64])
 def test_crawl_with_few_descriptors_is_done_or_refused(most: int, tmp_path: Path) -> None:
-    site = Site()
-    site.page("/", links=["/a"])
-    site.page("/a")
+    site = star("/a")
     with site.serve() as origin:
         crawl = f"exec {sys.executable} -m crawler crawl {origin}/ --rate 0 -q --report r.html --processes 2"
         done = subprocess.run(

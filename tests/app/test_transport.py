@@ -7,9 +7,9 @@ import pytest
 import respx
 
 from crawler import ConfigError, Ending, Settings, open_job
-from crawler.cli.demo.site import Site
 from crawler.fetch.routes import Transport
 from crawler.settings.sections import Http, Output, Pace, Scope, State
+from tests.sites import star
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
 
@@ -71,9 +71,7 @@ async def test_custom_transport_may_wrap_default_and_answer_itself(tmp_path: Pat
         caches.append(cache)
         return cache
 
-    site = Site()
-    site.page("/", links=["/a"])
-    site.page("/a")
+    site = star("/a")
     with site.serve() as origin:
         assert await pages(settings(tmp_path, origin + "/"), cached) == 2
         assert await pages(settings(tmp_path, origin + "/"), cached) == 2

@@ -31,6 +31,7 @@ from crawler.parse.url import Url
 from crawler.settings.sections import Settings
 from tests.commands import Run
 from tests.server import free_port, taken_port
+from tests.sites import star
 from tests.tls import serve_tls
 from tests.waiting import send_signal, until
 
@@ -345,10 +346,7 @@ def test_unfinished_crawl_calls_no_page_an_orphan(run: Run) -> None:
 
 
 def test_a_shrunken_site_is_refused_and_the_old_file_stays(run: Run, tmp_path: Path) -> None:
-    site = Site()
-    site.page("/", links=[f"/{n}" for n in range(20)])
-    for number in range(20):
-        site.page(f"/{number}")
+    site = star(*(f"/{n}" for n in range(20)))
     with site.serve() as origin:
         run.ok("crawl", origin + "/", *QUICK)
         old = (tmp_path / "sitemaps/sitemap.xml.gz").read_bytes()
@@ -676,11 +674,7 @@ def test_help_lists_every_setting_without_heavy_imports() -> None:
 
 
 def slow_site() -> Site:
-    site = Site()
-    site.page("/", links=[f"/{n}" for n in range(300)])
-    for number in range(300):
-        site.page(f"/{number}")
-    return site
+    return star(*(f"/{n}" for n in range(300)))
 
 
 def started(origin: str, folder: Path, site: Site, pages: int, *more: str) -> subprocess.Popen[str]:

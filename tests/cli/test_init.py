@@ -18,19 +18,13 @@ from crawler.cli.init import Answers, written
 from crawler.settings import load
 from crawler.settings.load import FILE
 from tests.commands import Run
+from tests.sites import star
 
 ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "TERM": "dumb"}
 
 
-def shop() -> Site:
-    site = Site()
-    site.page("/", links=["/a"])
-    site.page("/a")
-    return site
-
-
 def test_the_file_works_as_it_is(run: Run) -> None:
-    with shop().serve() as origin:
+    with star("/a").serve() as origin:
         code, out, err = run("init", origin)
         assert (code, err) == (0, "")
         assert "    sitemap-crawler crawl\n" in out
@@ -58,7 +52,7 @@ def test_all_ten_settings_are_valid_and_explained(tmp_path: Path) -> None:
 
 def test_a_file_is_never_overwritten(run: Run) -> None:
     Path(FILE).write_text("mine")
-    site = shop()
+    site = star("/a")
     with site.serve() as origin:
         code, _, err = run("init", origin)
     assert (code, site.log, Path(FILE).read_text()) == (2, [], "mine")
@@ -71,7 +65,7 @@ def test_without_a_terminal_the_url_is_needed(run: Run, words: tuple[str, ...]) 
 
 
 def test_what_was_found_is_printed(run: Run) -> None:
-    site = shop()
+    site = star("/a")
     site.robots("Sitemap: {origin}/a.xml\nSitemap: {origin}/b.xml\n")
     site.page("/", head='<link rel="alternate" HREFLANG="de" href="/de">')
     with site.serve() as origin:
@@ -82,7 +76,7 @@ def test_what_was_found_is_printed(run: Run) -> None:
 
 
 def test_a_site_that_redirects_is_crawled_where_it_is(run: Run) -> None:
-    www, bare = shop(), Site()
+    www, bare = star("/a"), Site()
     with www.serve() as origin:
         bare.redirect("/docs/", f"{origin}/\x1b[31m")
         bare.redirect("/", f"{origin}/")
@@ -132,7 +126,7 @@ def test_each_failure_of_a_site_has_a_sentence_of_its_own(run: Run, kind: str) -
     [("/typo", "answers 404"), ("/json", "is application/json, not HTML: no link can be followed from it")],
 )
 def test_a_url_that_is_wrong_leaves_no_file(run: Run, path: str, fault: str) -> None:
-    site = shop()
+    site = star("/a")
     site.raw("/json", body=b"{}", headers=[("Content-Type", "application/json")])
     with site.serve() as origin:
         code, out, err = run("init", origin + path)
@@ -143,7 +137,7 @@ def test_a_url_that_is_wrong_leaves_no_file(run: Run, path: str, fault: str) -> 
 
 def test_a_folder_that_cannot_be_written(run: Run) -> None:
     Path(FILE).symlink_to("nowhere/x")
-    with shop().serve() as origin:
+    with star("/a").serve() as origin:
         code, _, err = run("init", origin)
     assert code in {2, 3}
     assert "Traceback" not in err
@@ -184,7 +178,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 @pytest.mark.slow
 def test_five_questions_on_a_terminal(terminal: Terminal, tmp_path: Path) -> None:
-    with shop().serve() as origin:
+    with star("/a").serve() as origin:
         for question, answer in (
             ("URL of the site: ", origin),
             ("Folder of the sitemap [./sitemaps]: ", "public"),

@@ -19,6 +19,7 @@ from crawler.settings.load import resolve
 from crawler.settings.sections import Http
 from tests.cli.test_cli import QUICK, little_site, locs
 from tests.commands import Run
+from tests.sites import star
 from tests.tls import serve_tls
 
 SECRET = "very-secret"
@@ -262,9 +263,7 @@ def test_cookie_file_without_cookie_for_site_is_warning(
 
 @pytest.mark.parametrize("rule", [(), ("--no-rule", "logout")])
 def test_the_logout_rule_can_be_switched_off(run: Run, tmp_path: Path, rule: tuple[str, ...]) -> None:
-    site = Site()
-    site.page("/", links=["/logout"])
-    site.page("/logout")
+    site = star("/logout")
     with site.serve() as address:
         host = address.removeprefix("http://")
         run.ok("crawl", address + "/", *QUICK, "--header-for", host, "Cookie: a=b", *rule)
@@ -309,9 +308,7 @@ def test_site_that_is_hidden_in_later_run_is_reported_in_summary(run: Run, kind:
 
 
 def test_unknown_url_is_exit_8_and_lost_one_is_reported(run: Run) -> None:
-    site = Site()
-    site.page("/", links=["/a"])
-    site.page("/a")
+    site = star("/a")
     with site.serve() as address:
         run("crawl", address + "/", *QUICK)
         site.page("/", links=[])

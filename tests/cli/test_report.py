@@ -19,6 +19,7 @@ from crawler.errors import OutputError
 from crawler.report.catalogue import Code
 from tests.commands import Run
 from tests.report.made import planted
+from tests.sites import star
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs/use/report.schema.json").read_text())
@@ -202,10 +203,7 @@ def test_list_findings_and_runs(run: Run, shop: str) -> None:
 
 
 def test_report_shows_changes_since_last_run(run: Run) -> None:
-    site = Site()
-    site.page("/", links=["/stays", "/goes"])
-    site.page("/stays")
-    site.page("/goes")
+    site = star("/stays", "/goes")
     with site.serve() as origin:
         run.ok("crawl", origin, *QUICK, "-q")
         del site.answers["/goes"]

@@ -10,6 +10,7 @@ from crawler.cli.demo.site import Site
 from crawler.model.reply import RobotsFile
 from crawler.settings.sections import Settings
 from tests.commands import Run
+from tests.sites import star
 
 ADVICE = "Add this line to robots.txt"
 ENTRY = "https://www.example.com/Maps/sitemap.xml.gz"
@@ -60,15 +61,8 @@ def spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def shop() -> Site:
-    site = Site()
-    site.page("/", links=["/a"])
-    site.page("/a")
-    return site
-
-
 def test_the_line_is_shown_until_robots_txt_has_it(run: Run) -> None:
-    site = shop()
+    site = star("/a")
     site.robots("User-agent: *\nDisallow: /cart\n")
     with site.serve() as origin:
         _, _, missing = run("crawl", origin, *QUICK)
@@ -84,7 +78,7 @@ def test_the_line_is_shown_until_robots_txt_has_it(run: Run) -> None:
 
 
 def test_another_sitemap_in_its_place_is_named(run: Run) -> None:
-    site = shop()
+    site = star("/a")
     site.robots("Sitemap: {origin}/wp-sitemap.xml\n")
     with site.serve() as origin:
         _, _, err = run("crawl", origin, *QUICK)
@@ -101,7 +95,7 @@ def test_another_sitemap_in_its_place_is_named(run: Run) -> None:
 
 @pytest.mark.parametrize("named", [True, False, None], ids=["named", "missing", "unreachable"])
 def test_robots_txt_of_published_site_is_read_once_for_a_copy(run: Run, named: bool | None) -> None:
-    copy, published = shop(), Site()
+    copy, published = star("/a"), Site()
     copy.robots("Sitemap: {origin}/sitemap.xml.gz\n")  # that of the copy does not count
     published.robots("Sitemap: {origin}/sitemap.xml.gz\n" if named else "User-agent: *\nDisallow:\n")
     if named is None:
@@ -122,12 +116,12 @@ def test_robots_txt_of_published_site_is_read_once_for_a_copy(run: Run, named: b
 def test_a_name_that_cannot_exist_is_not_looked_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """That of the demo, which needs no network."""
     monkeypatch.setattr("crawler.app.robots_line.ask_robots", pytest.fail)
-    with shop().serve() as origin:
+    with star("/a").serve() as origin:
         run.ok("crawl", origin, *QUICK, "-q", "--publish-base", "https://shop.example")
 
 
 def test_a_published_site_that_does_not_exist_delays_nothing(run: Run) -> None:
-    with shop().serve() as origin:
+    with star("/a").serve() as origin:
         code, _, err = run(
             "crawl", origin, *QUICK, "--publish-base", "http://127.0.0.1:9", "--seed-sitemaps", "off"
         )
@@ -140,7 +134,7 @@ def test_a_published_site_that_does_not_exist_delays_nothing(run: Run) -> None:
 
 
 def test_robots_shows_whether_sitemap_is_named_and_what_is_there(run: Run) -> None:
-    site = shop()
+    site = star("/a")
     site.robots("Sitemap: {origin}/old.xml\n")
     with site.serve() as origin:
         run("crawl", origin, "--rate", "0", "-q")
@@ -159,7 +153,7 @@ def test_robots_shows_whether_sitemap_is_named_and_what_is_there(run: Run) -> No
 
 
 def test_robots_of_a_site_that_was_never_crawled(run: Run) -> None:
-    site = shop()
+    site = star("/a")
     site.robots(
         "Sitemap: {origin}/a\x1b[31m.xml\nSitemap: http://127.0.0.1:9/x.xml\n" + "Sitemap: {origin}/s\n" * 99
     )

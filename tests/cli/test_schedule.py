@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.cli.demo.site import Site
 from crawler.cli.schedule import JITTER, SOON, next_start, repeat
 from crawler.errors import ConfigError, Exit, StartUnreachable, StateBusy
 from tests.commands import Run
 from tests.server import free_port
+from tests.sites import star
 
 ENV = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 DAY = 86_400.0
@@ -131,9 +131,7 @@ def test_settings_that_make_no_sense(run: Run, words: tuple[str, ...], says: str
 
 @pytest.mark.slow
 def test_waiting_process_leaves_at_once_and_serves_metrics(tmp_path: Path) -> None:
-    site = Site()
-    site.page("/", links=["/a"])
-    site.page("/a")
+    site = star("/a")
     port = free_port()
     with site.serve() as origin:
         words = [sys.executable, "-m", "crawler", "crawl", origin + "/", "--every", "24h", "--rate", "0"]

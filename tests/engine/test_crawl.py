@@ -25,6 +25,7 @@ from crawler.parse import url as urls
 from crawler.ports import reads
 from crawler.settings.sections import Settings
 from crawler.workers.pool import WorkerPool
+from tests.sites import star
 from tests.waiting import answer_late
 
 pytestmark = [pytest.mark.anyio, pytest.mark.both_loops]
@@ -249,10 +250,7 @@ async def test_temporary_failure_is_retried_and_listed(tmp_path: Path) -> None:
 
 
 async def test_max_pages_ends_crawl_and_next_run_resumes(tmp_path: Path) -> None:
-    site = Site()
-    site.page("/", links=[f"/{n}" for n in range(20)])
-    for number in range(20):
-        site.page(f"/{number}")
+    site = star(*(f"/{n}" for n in range(20)))
     with site.serve() as origin:
         chosen = settings(origin, tmp_path, max_pages=8, state=str(tmp_path / "s.db"))
         endings, listed = [], []
@@ -296,10 +294,7 @@ async def test_after_max_time_crawl_awaits_requests_without_polling(
 
 
 async def test_stop_drains_requests_in_flight_and_next_run_completes(tmp_path: Path) -> None:
-    site = Site()
-    site.page("/", links=[f"/{n}" for n in range(50)])
-    for number in range(50):
-        site.page(f"/{number}")
+    site = star(*(f"/{n}" for n in range(50)))
     with site.serve() as origin:
         chosen = settings(origin, tmp_path, state=str(tmp_path / "s.db"), concurrency=2)
         async with open_job(chosen) as job, job.outcomes() as outcomes:
@@ -353,10 +348,7 @@ async def test_changed_settings_refetch_only_what_they_affect(tmp_path: Path) ->
     ],
 )
 async def test_start_page_without_its_links_does_not_replace_sitemap(tmp_path: Path, shell: str) -> None:
-    site = Site()
-    site.page("/", links=[f"/{number}" for number in range(9)])
-    for number in range(9):
-        site.page(f"/{number}")
+    site = star(*(f"/{number}" for number in range(9)))
     chosen = {"state": str(tmp_path / "s.db"), "output": str(tmp_path / "out")}
     with site.serve() as origin:
         await published(settings(origin, tmp_path, **chosen))
@@ -390,9 +382,7 @@ async def test_second_run_sends_conditional_requests(tmp_path: Path) -> None:
 
 async def test_a_304_without_question_confirms_no_page(tmp_path: Path) -> None:
     """A page without validators was requested without condition: what is known of it is not what it says."""
-    site = Site()
-    site.page("/", links=["/a"])
-    site.page("/a")
+    site = star("/a")
     chosen: dict[str, Any] = {"state": str(tmp_path / "s.db"), "retries": 0}
     with site.serve() as origin:
         for keep, outcome in ((7 * 86_400.0, "kept:protocol"), (0.0, "failed:protocol")):
@@ -540,10 +530,7 @@ def closest(turns: list[float]) -> float:
 
 
 async def test_rate_limit_is_kept(tmp_path: Path, turns: list[float]) -> None:
-    site = Site()
-    site.page("/", links=[f"/{n}" for n in range(6)])
-    for number in range(6):
-        site.page(f"/{number}")
+    site = star(*(f"/{n}" for n in range(6)))
     with site.serve() as origin:
         await crawl(settings(origin, tmp_path, rate=10.0))
     assert len(turns) == len(site.log) == 12
@@ -623,10 +610,7 @@ async def test_completed_unpublished_run_is_published_without_requests(tmp_path:
 
 
 async def test_start_page_outside_include_is_crawled_for_links(tmp_path: Path) -> None:
-    site = Site()
-    site.page("/", links=["/blog/a", "/other"])
-    site.page("/blog/a")
-    site.page("/other")
+    site = star("/blog/a", "/other")
     with site.serve() as origin:
         result = await crawl(settings(origin, tmp_path, include=("/blog/*",)))
     assert result.listed == ["/blog/a"]

@@ -120,7 +120,7 @@ class Result:
     outcomes: dict[str, int]
 
 
-async def crawl(origin: str, folder: Path, **chosen: object) -> Result:
+async def crawl(origin: str, folder: Path, *, publishes: object = False, **chosen: object) -> Result:
     result = Result()
     async with open_job(settings(origin, folder, **chosen)) as job:
         result.ending = await job.crawl()
@@ -131,7 +131,9 @@ async def crawl(origin: str, folder: Path, **chosen: object) -> Result:
         assert balance.balanced
         result.outcomes = dict(balance.outcomes)
         result.traps = list(await job.frontier.read(reads.TrapsOfRun()))
-        if result.ending is Ending.COMPLETE:
+        if publishes:
+            await job.publish()
+        elif result.ending is Ending.COMPLETE:
             await job.frontier.conclude()
     return result
 
@@ -421,25 +423,12 @@ async def test_named_urls_of_a_closed_pattern_are_fetched(tmp_path: Path) -> Non
     with served(pages) as (_, origin):
         home.append(origin)
         chosen: dict[str, object] = {"state": str(tmp_path / "s.db"), "seed_sitemaps": origin + "/map.xml"}
-        first = await published(origin, tmp_path, **chosen)
+        first = await crawl(origin, tmp_path, publishes=True, **chosen)
         comments += fakes
-        second = await published(origin, tmp_path, **chosen)
+        second = await crawl(origin, tmp_path, publishes=True, **chosen)
     assert set(OWN[:30]) <= set(first.listed)
     assert set(first.listed) <= set(second.listed)
     assert sum(path in fakes for path in second.listed) <= 1
-
-
-async def published(origin: str, folder: Path, **chosen: object) -> Result:
-    """Crawl and publish."""
-    result = Result()
-    async with open_job(settings(origin, folder, **chosen)) as job:
-        result.ending = await job.crawl()
-        result.listed = [
-            entry.url.removeprefix(origin) async for entry in each(job.frontier.stream(reads.ListedEntries()))
-        ]
-        result.traps = list(await job.frontier.read(reads.TrapsOfRun()))
-        await job.publish()
-    return result
 
 
 async def test_second_run_of_unchanged_site_lists_the_same(tmp_path: Path) -> None:
@@ -455,14 +444,14 @@ async def test_second_run_of_unchanged_site_lists_the_same(tmp_path: Path) -> No
 
     state = str(tmp_path / "s.db")
     with served(MIXED | {path: stamped(MIXED[path]) for path in ("/f", "/plain")}) as (site, origin):
-        once = await published(origin, tmp_path, state=state)
+        once = await crawl(origin, tmp_path, publishes=True, state=state)
         first = asked(site)
         begun = len(site.log)
-        again = await published(origin, tmp_path, state=state)
+        again = await crawl(origin, tmp_path, publishes=True, state=state)
         second = asked(site, begun)
         assert {one.status for one in site.log[begun:]} >= {200, 304}
         await crawl(origin, tmp_path, state=state, max_pages=80, allow_trap=("depth",))
-        third = await published(origin, tmp_path, state=state)
+        third = await crawl(origin, tmp_path, publishes=True, state=state)
     assert again.listed == third.listed == once.listed
     assert first == second
     assert set(again.traps) == set(once.traps)

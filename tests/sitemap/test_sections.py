@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from crawler.cli.demo.site import Site
 from crawler.errors import PublishRefused
 from crawler.model.facts import Entry
 from crawler.parse.url import Url
@@ -21,6 +20,7 @@ from crawler.sitemap.publish.manifest import place_of
 from crawler.sitemap.publish.publish import CrawlToPublish, publish
 from tests.cli.test_cli import QUICK
 from tests.commands import Run
+from tests.sites import star
 
 pytestmark = pytest.mark.anyio
 SITE = "https://example.com"
@@ -127,10 +127,7 @@ async def test_the_manifest_names_the_sections(tmp_path: Path) -> None:
 
 def test_commands_know_sections(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text('[[section]]\nname = "blog"\nmatch = "/blog/*"\n')
-    site = Site()
-    site.page("/", links=["/blog/a", "/c"])
-    site.page("/blog/a")
-    site.page("/c")
+    site = star("/blog/a", "/c")
     with site.serve() as origin:
         for _ in range(2):
             run.ok("crawl", f"{origin}/", *QUICK, "--config", "a.toml", "--no-gzip")
