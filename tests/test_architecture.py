@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 72,
     "settings": 1711,
     "ports": 974,
-    "rules": 5366,
+    "rules": 5371,
     "report": 4465,
     "fetch": 4141,
     "frontier": 9509,

@@ -122,13 +122,18 @@ def _first(page: Earlier, at: int | None) -> int | None:
 # -- settled and kept ------------------------------------------------------------------------------------
 
 DAY: Final = 86_400  # seconds
-FORBIDDEN: Final = 172_800.0  # seconds for 401 and 403: after two days the login is taken as intended
+UNCLEAR_FOR: Final = 172_800.0  # seconds: after two days such an answer is taken as intended
 
 PASSING: Final = frozenset({
     Cause.SERVER_ERROR, Cause.RATE_LIMITED, Cause.TIMEOUT, Cause.CONNECT, Cause.TRUNCATED, Cause.PROTOCOL,
     Cause.DNS, Cause.TLS, Cause.CODING, Cause.PARSE, Cause.CRASHED, Cause.ROBOTS_DOWN, Cause.WALL,
 })  # fmt: skip
 """Failures without a complete, readable response of the site: they may be temporary."""
+
+UNCLEAR: Final = frozenset({
+    Cause.FORBIDDEN, Cause.CLIENT_ERROR, Cause.STATUS, Cause.REDIRECT, Cause.REDIRECT_LOOP, Cause.REDIRECTS,
+})  # fmt: skip
+"""Answers that do not say that there is no page: they may be a firewall's, or a fault of the site."""
 
 
 def keep_for(outcome: Outcome, keep: float) -> float:
@@ -138,8 +143,8 @@ def keep_for(outcome: Outcome, keep: float) -> float:
     the seconds of --keep-failing.
     """
     match outcome:
-        case Failed(Cause.FORBIDDEN) | Kept(Cause.FORBIDDEN):
-            return min(FORBIDDEN, keep)
+        case Failed(cause) | Kept(cause) if cause in UNCLEAR:
+            return min(UNCLEAR_FOR, keep)
         case Failed(cause) | Kept(cause) if cause in PASSING:
             return keep
         case Unlisted(Why.ROBOTS_DOWN):
@@ -223,7 +228,7 @@ def patience_by_code(keep: float) -> Mapping[str, Patience]:
     """The failures that may pass, by both codes of each. `keep`: the seconds of --keep-failing."""
     rows: dict[str, Patience] = {}
     for cause in Cause:
-        if cause in PASSING or cause is Cause.FORBIDDEN:
+        if cause in PASSING | UNCLEAR:
             failure = Unlisted(Why.ROBOTS_DOWN) if cause is Cause.ROBOTS_DOWN else Failed(cause)
             one = Patience(code(failure), code(Kept(cause)), keep_for(failure, keep))
             rows |= {one.failed: one, one.kept: one}

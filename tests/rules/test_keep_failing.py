@@ -17,7 +17,7 @@ from crawler.model.reasons import Cause, Why
 from crawler.parse import url
 from crawler.parse.url import Url
 from crawler.ports import reads
-from crawler.rules.record import FORBIDDEN, keep_for, patience_by_code
+from crawler.rules.record import UNCLEAR_FOR, keep_for, patience_by_code
 from tests.engine.test_crawl import settings
 
 pytestmark = pytest.mark.anyio
@@ -33,9 +33,9 @@ WHEN = datetime(2024, 5, 1, 12, tzinfo=UTC)
         *((Failed(cause), WEEK) for cause in (Cause.SERVER_ERROR, Cause.RATE_LIMITED, Cause.TIMEOUT, Cause.TRUNCATED)),
         *((Failed(cause), WEEK) for cause in (Cause.CONNECT, Cause.DNS, Cause.TLS, Cause.PROTOCOL, Cause.PARSE, Cause.WALL)),
         (Unlisted(Why.ROBOTS_DOWN), WEEK),
-        (Failed(Cause.FORBIDDEN), FORBIDDEN),
-        *((Failed(cause), 0) for cause in (Cause.NOT_FOUND, Cause.CLIENT_ERROR, Cause.REDIRECT, Cause.REDIRECT_LOOP)),
-        *((Failed(cause), 0) for cause in (Cause.REDIRECTS, Cause.ADDRESS, Cause.TOO_LARGE, Cause.STATUS)),
+        *((Failed(cause), UNCLEAR_FOR) for cause in (Cause.FORBIDDEN, Cause.CLIENT_ERROR, Cause.STATUS)),
+        *((Failed(cause), UNCLEAR_FOR) for cause in (Cause.REDIRECT, Cause.REDIRECT_LOOP, Cause.REDIRECTS)),
+        *((Failed(cause), 0) for cause in (Cause.NOT_FOUND, Cause.ADDRESS, Cause.TOO_LARGE)),
         *((Unlisted(why), 0) for why in Why if why is not Why.ROBOTS_DOWN),
         (Listed(), 0),
         (Moved(Url("https://a.example/")), 0),
@@ -134,28 +134,28 @@ async def test_temporarily_failing_page_stays_listed_for_a_week(nights: Nights) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("status", [401, 403])
-async def test_a_page_that_requires_a_login_stays_for_two_days(nights: Nights, status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "cause"),
+    [(401, "forbidden"), (403, "forbidden"), (405, "client-error"), (202, "status"), (302, "redirect")],
+)
+async def test_what_says_nothing_of_a_page_keeps_it_for_two_days(
+    nights: Nights, status: int, cause: str
+) -> None:
+    """A login, or a firewall."""
     await nights.night()
     nights.status["/1"] = status
-    assert [(await nights.night(DAY * 0.9))["/1"] for _ in range(4)] == ["kept:forbidden"] * 3 + [
-        "failed:forbidden"
-    ]
+    seen = [(await nights.night(DAY * 0.9))["/1"] for _ in range(4)]
+    assert seen == [f"kept:{cause}"] * 3 + [f"failed:{cause}"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("status", "outcome"),
-    [(404, "failed:not-found"), (410, "failed:not-found"), (400, "failed:client-error")],
-)
-async def test_removed_page_is_unlisted_at_once_and_stays_so(
-    nights: Nights, status: int, outcome: str
-) -> None:
+@pytest.mark.parametrize("status", [404, 410])
+async def test_removed_page_is_unlisted_at_once_and_stays_so(nights: Nights, status: int) -> None:
     await nights.night()
     nights.status["/1"] = 500
     assert (await nights.night())["/1"] == "kept:server-error"
     nights.status["/1"] = status
-    assert (await nights.night())["/1"] == outcome
+    assert (await nights.night())["/1"] == "failed:not-found"
     nights.status["/1"] = 500
     assert (await nights.night())["/1"] == "failed:server-error", "it is in no publication any more"
 
