@@ -65,6 +65,7 @@ class Delays:
     new: list[float] = field(default_factory=list)
     worst: int = 0  # nights that a page was not visited, at most
     lost: int = 0  # published pages that were there and missing from the sitemap, over all nights
+    refused: int = 0  # nights whose sitemap was not published, as too many pages would have left
 
     def words(self) -> str:
         """In a line."""
@@ -178,6 +179,7 @@ async def replayed(pages: list[PageHistory], share: float, nights: int, *, sitem
     clock = Clock()
     time.time = clock
     from crawler.app.job import open_job  # noqa: PLC0415 - after the clock is set
+    from crawler.errors import PublishRefused  # noqa: PLC0415 - as above
     from crawler.settings.sections import Settings  # noqa: PLC0415 - as above
 
     site, delays = Served(pages, clock, sitemap=sitemap), Delays()
@@ -201,7 +203,10 @@ async def replayed(pages: list[PageHistory], share: float, nights: int, *, sitem
             )
             async with open_job(settings) as job:
                 await job.crawl()
-                await job.publish()
+                try:
+                    await job.publish()
+                except PublishRefused:
+                    delays.refused += 1
             before, listed = listed, dict(ENTRY.findall((folder / "out" / "sitemap.xml").read_text()))
             _compare(site, before, listed, day, delays)
     finally:
@@ -248,7 +253,8 @@ def main() -> None:
         for share in chosen.share:
             delays = asyncio.run(replayed(pages, share, chosen.nights, sitemap=chosen.sitemap))
             lost = f", {delays.lost} lost" if delays.lost else ""
-            print(f"{path.stem:10} {share:4.0%} a night: {delays.words()}{lost}", flush=True)
+            refused = f", nights refused: {delays.refused}" if delays.refused else ""
+            print(f"{path.stem:10} {share:4.0%} a night: {delays.words()}{lost}{refused}", flush=True)
 
 
 if __name__ == "__main__":

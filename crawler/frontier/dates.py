@@ -50,8 +50,11 @@ SELECT h.origin, count(u.header), count(*) FILTER (WHERE u.fresh),
     count(*) FILTER (WHERE {_KIND} IN ('{LastChange.LEARNED}', '{LastChange.NOISE}')),
     count(*) FILTER (WHERE u.visited = :run AND {_KIND} = '{LastChange.AGAIN}'),
     count(*) FILTER (WHERE u.visited = :run AND {_KIND} = '{LastChange.NEW}'),
-    coalesce(min(CASE WHEN u.visited = :run THEN u.settled END), 0)
-FROM known AS u JOIN host AS h ON h.id = u.host WHERE {_LISTED} GROUP BY h.origin ORDER BY h.origin
+    coalesce(min(CASE WHEN u.visited = :run THEN u.settled END), 0),
+    coalesce(sum(CASE WHEN u.visited = :run AND w.visits > 0
+        THEN (w.last_visit - w.first_visit) / w.visits END) / {DAY}, 0)
+FROM known AS u JOIN host AS h ON h.id = u.host JOIN page AS w ON w.id = u.id
+WHERE {_LISTED} GROUP BY h.origin ORDER BY h.origin
 """
 
 _SINCE: Final = "SELECT coalesce(max(at), 0) FROM publication WHERE run < :run"

@@ -23,10 +23,13 @@ ORDER BY fingerprint = (SELECT fingerprint FROM run WHERE number = :run) DESC NU
 _NEWEST: Final = (
     f"SELECT {of('p', PublicationRow._fields)} FROM publication AS p ORDER BY p.number DESC LIMIT 1"
 )
+# In a partial run, what it visited, and what refused runs before it did: they visit what has left again, so
+# that alone it would never be a small part.
 _CHANGED: Final = f"""
 SELECT CASE WHEN run = :run AND state = {SETTLED} THEN outcome ELSE '' END, count(*)
-FROM known WHERE published >= :last
-    AND (visited = :run OR (SELECT follows FROM run WHERE number = :run) IS NULL)
+FROM known WHERE published >= :last AND (visited = :run OR coalesce(
+    visited > (SELECT follows FROM run WHERE number = :run) AND facts_run IS NOT NULL,
+    (SELECT follows FROM run WHERE number = :run) IS NULL))
 GROUP BY 1
 """
 _ALIKE: Final = f"""

@@ -1,10 +1,10 @@
 """The revisits of a partial run: one with a limit, of a site that is published already.
 
 It begins by taking over what the last runs know: pages that it does not visit keep outcome, facts and date.
-Start pages and hubs are visited first, then new URLs, then known pages in the order of `rules.revisits`, each
-time when nothing else is open. How many may still be visited is counted from the rows: which ones are visited
-depends on the state, the site and the limit, but not on the order of responses or on interruptions. Each
-method is called within a transaction, of the leader.
+Start pages and hubs are visited first, and more hubs if these led to new URLs, then new URLs, then known
+pages in the order of `rules.revisits`, each time when nothing else is open. How many may still be visited is
+counted from the rows: which ones are visited depends on the state, the site and the limit, but not on the
+order of responses or on interruptions. Each method is called within a transaction, of the leader.
 """
 
 from collections.abc import Sequence
@@ -85,9 +85,8 @@ SELECT id, host, depth, trap, sample, CASE WHEN trap IS NULL THEN {PLANNED} ELSE
 FROM known AS u WHERE run = :run AND outcome = '{UNVISITED}'
 """
 
-_VISITABLE: Final = """
-u.run = :run AND u.host IS NOT NULL AND p.visited < :run AND p.outcome <> 'unlisted:trap'
-"""
+_IN_RUN: Final = "u.run = :run AND u.host IS NOT NULL AND p.outcome <> 'unlisted:trap'"
+_VISITABLE: Final = f"{_IN_RUN} AND p.visited < :run"
 # Text that has changed twice in a row may be noise: it is looked at soon, when an edit would still stand.
 _URGENT: Final = f"""
 coalesce(p.outcome LIKE 'kept:%' OR p.watched LIKE '{LastChange.REPEATED}%'
@@ -115,7 +114,12 @@ _HUBS: Final = f"""
 SELECT {_REVISIT}, h.found
 FROM (SELECT via, count(*) AS found FROM url WHERE run = :run AND via IS NOT NULL AND host IS NOT NULL
     AND seed IS NULL GROUP BY via HAVING count(*) > 1 OR min(depth) <= 2) AS h
-JOIN page AS p ON p.id = h.via JOIN url AS u ON u.id = p.id WHERE {_VISITABLE}
+JOIN page AS p ON p.id = h.via JOIN url AS u ON u.id = p.id WHERE {_IN_RUN}
+"""
+# What led to URLs that are new in this run, and wait.
+_LED: Final = f"""
+SELECT DISTINCT u.via FROM visit AS v JOIN url AS u ON u.id = v.id LEFT JOIN page AS p ON p.id = v.id
+WHERE v.state < {QUEUED} AND u.via IS NOT NULL AND p.id IS NULL
 """
 # With the targets of their redirects.
 _STARTS: Final = f"""
@@ -284,15 +288,33 @@ class Revisits:
         return wanted if left is None else min(wanted, left)
 
     def release_new(self, *, sparing: bool = True) -> int:
-        """Release new URLs; how many. `sparing`: some of the budget is left for known pages."""
-        rows = self._db.all(_NEW) if self._patterns.is_partial else []
-        if not rows:
+        """Release new URLs, and hubs beside those that led to them; how many. `sparing`: leave some of the
+        budget to known pages.
+        """
+        if not self._patterns.is_partial:
             return 0
+        more = self._open_more_hubs() if sparing else 0
+        rows = self._db.all(_NEW)
+        if not rows:
+            return more
         terms = self._terms()
         left = terms.left_for_new if sparing else terms.left
         most = self._budget.left(len(rows) if left is None else min(left, len(rows)))
         urls = sorted(rows, key=lambda row: (sample(row[1]), row[1]))  # which strangers cannot choose
-        return self._release([number for number, _ in urls[:most]])
+        return more + self._release([number for number, _ in urls[:most]])
+
+    def _open_more_hubs(self) -> int:
+        """Open visits of hubs, if others led to new URLs in this run and known pages were not planned yet."""
+        led = set() if self._next(1) else {via for (via,) in self._db.all(_LED)}
+        if not led:
+            return 0
+        terms, hubs = self._terms(), self._pages(_HUBS)
+        # What is new on a start page says nothing of lists.
+        asked = {page.id for page in hubs if page.visited == self._db.run and page.depth}
+        others = [page for page in hubs if page.visited < self._db.run]
+        more = revisits.hubs(others, terms.started, terms.budget, len(asked), len(asked & led))
+        self._open(more[: terms.left], QUEUED)
+        return len(more[: terms.left])
 
     def release_known(self) -> int:
         """Release the next known pages; how many."""

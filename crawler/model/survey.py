@@ -36,6 +36,7 @@ class Evidence(Struct, frozen=True):
     again: int = 0  # that changed in this run where they had changed before, and not in the run before
     anew: int = 0  # that did where they had not
     since: int = 0  # the first moment of this run, in seconds since the epoch
+    days: int = 0  # of the pages visited in this run, all together: from one visit to the next, on average
 
 
 class Turns(Struct, frozen=True):
@@ -53,7 +54,7 @@ class Restless(Struct, frozen=True):
     runs: tuple[tuple[int, int, int], ...] = ()  # the first moment of a run, `Evidence.again`, `anew`
     first: int = 0  # what was dated from this moment until `last`, before it was known, is doubtful
     last: int = 0
-    # Of a run: `Evidence.reworded`, but for blocks, `known`, and `noisy`.
+    # Of a run: `Evidence.reworded`, but for blocks, `days`, or `known` if these are more, and `noisy`.
     edits: tuple[tuple[int, int, int], ...] = ()
     turns: Turns = Turns()  # texts that are shown in turn
     templates: tuple[int, ...] = ()  # digests of texts that many pages got, or lost; see `rules.rolled_out`

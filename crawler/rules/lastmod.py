@@ -47,9 +47,9 @@ LEAST_BUILT_PAGES: Final = 5  # pages: fewer may have been edited by hand in tha
 # Seconds, 36 hours: a date without a time may be this much earlier than the moment it means.
 OLDER_THAN_BUILD: Final = 129_600
 LEAST_REPEATED: Final = 5  # pages that changed as in the run before: fewer may have been edited by hand
-# Changes in the last runs from which on they are compared; of all text, with visits: one change in so many.
+# Changes in the last runs from which on they are compared; of all text, one change in so many days or visits.
 LEAST_CHANGES: Final = 6
-EDIT_VISITS: Final = 50
+EDIT_DAYS: Final = 50
 ONE_EDIT: Final = 8  # changes, if not more than one of so many is known to be an edit
 MOST_WINDOWS: Final = 20  # windows remembered for each origin
 
@@ -145,7 +145,8 @@ def restless(
     now = (evidence.since, max(0, evidence.again - blocks), evidence.anew)
     # A run in which many pages changed at once dates none, and tells nothing of the others.
     edited = 0 if unusable_changes(evidence, blocks) else max(0, evidence.reworded - blocks)
-    edits = (*before.edits, (edited, evidence.known, evidence.noisy))[-MOST_RUNS:]
+    days = max(evidence.known, evidence.days)
+    edits = (*before.edits, (edited, days, evidence.noisy))[-MOST_RUNS:]
     turns = shown_in_turn.after(before.turns, found)
     known = Restless((*before.runs, now)[-MOST_RUNS:], edits=edits, turns=turns, templates=templates)
     if not is_restless(known):
@@ -171,11 +172,11 @@ def is_lively(known: Restless) -> bool:
     """Whether text changes more often than by edits, and few of its changes are known to be edits."""
     if not known.edits or known.edits[-1][1] < LEAST_COMPARED:
         return False
-    edits, visits = (sum(run[at] for run in known.edits) for at in (0, 1))
+    edits, days = (sum(run[at] for run in known.edits) for at in (0, 1))
     # A page on which noise was recognised had changed twice before.
     edits -= (RUNS - 1) * max(0, known.edits[-1][2] - known.edits[0][2])
     anew = sum(run[2] for run in known.runs)
-    return edits >= LEAST_CHANGES and edits * EDIT_VISITS > visits and ONE_EDIT * anew <= edits
+    return edits >= LEAST_CHANGES and edits * EDIT_DAYS > days and ONE_EDIT * anew <= edits
 
 
 def is_noisy(evidence: Evidence, found: Iterable[NewBlock]) -> bool:
@@ -199,14 +200,16 @@ def unusable_changes(
     that is not recognised yet), or what is read of them did (`is_read_anew`).
 
     `blocks`: pages on which a block changed that many have. `runs`: before this one. In the first ones nobody
-    knows how many pages have noise, so fewer are many.
+    knows how many pages have noise, so fewer are many. Of pages that were not visited for days, more were
+    edited.
     """
     if is_read_anew and evidence.changed:
         return "what is read of a page has changed with the settings"
     changed = evidence.reworded - blocks
     known = max(1, min(runs, KNOWN_RUNS))
     least = LEAST_REPEATED + LEAST_REPEATED * known // KNOWN_RUNS
-    is_many = changed >= least and KNOWN_RUNS * LEAST_SHARE * changed > known * evidence.known
+    edits = max(0, evidence.days - evidence.known) / EDIT_DAYS
+    is_many = changed >= least and changed - edits > known * evidence.known / (KNOWN_RUNS * LEAST_SHARE)
     if 2 * changed > evidence.known or is_many:
         return f"the content changed on {changed:,} of {evidence.known:,} pages at once"
     return None

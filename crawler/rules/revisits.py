@@ -28,8 +28,11 @@ AGE: Final = 2.0  # exponent
 FIRST_HUB_RATE: Final = (0.5, 2.5)  # the same for a page that led to others
 ANNOUNCED: Final = 10.0  # pages that must have changed until what sitemaps announce counts half
 LEAST_HUB: Final = 0.02  # probability that a hub has changed, from which on it is visited first
-HUBS: Final = 6  # one in so many pages of a run, at most, is a hub that is visited first
-SPARED: Final = 4  # one in so many pages of a run, at least, is a known one, however many are new
+HUBS: Final = 8  # one in so many pages of a run, at most, is a hub that is visited first
+MORE_HUBS: Final = 4  # and one in so many, if those lead to new pages
+LED: Final = 20.0  # how much likelier a hub leads to new pages if all others of many that were visited do
+LED_FEW: Final = 2  # so many of which tell half of that
+SPARED: Final = 8  # one in so many pages of a run, at least, is a known one, however many are new
 FEWEST: Final = 10  # known pages that are released together, of those that are left
 BESIDE: Final = 80.0  # how much likelier a page has changed if all others of many in its list have
 BESIDE_FEW: Final = 10  # so many of which tell half of that
@@ -248,15 +251,24 @@ def _shuffled(pages: Sequence[tuple[Any, ...]], most: int) -> list[tuple[Any, ..
     return [page for _, _, page in first[:most]]
 
 
-def hubs(pages: Iterable[Revisit], now: float, budget: int | None) -> list[Revisit]:
-    """The pages that led to others, and are visited first: those that may lead to more by now."""
+def hubs(
+    pages: Iterable[Revisit], now: float, budget: int | None, asked: int = 0, led: int = 0
+) -> list[Revisit]:
+    """The pages that led to others, and are visited first: those that may lead to more by now.
+
+    `led`: how many of those that were `asked` in this run led to new pages. Often several do on the same day,
+    so then the others are likelier to, and more of them are visited.
+    """
+    likelier = 1 + LED * led / (asked + LED_FEW)
 
     def likely(page: Revisit) -> float:
         history = page.history
-        return -math.expm1(-history.rate(*FIRST_HUB_RATE) * max(1.0, history.days(now)))
+        return -math.expm1(-history.rate(*FIRST_HUB_RATE) * max(1.0, history.days(now))) * likelier
 
     ranked = sorted(((-likely(page), -page.found, page.url, page) for page in pages), key=lambda one: one[:3])
-    most = len(ranked) if budget is None else max(1, budget // HUBS)
+    most = len(ranked)
+    if budget is not None:
+        most = max(1, budget // HUBS) if not led else max(0, budget // HUBS + budget // MORE_HUBS - asked)
     return [page for probability, _, _, page in ranked[:most] if -probability >= LEAST_HUB]
 
 

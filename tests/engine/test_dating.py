@@ -385,11 +385,16 @@ def evidence(since: int, again: int) -> Evidence:
         (6, 12, 0, 3, False),  # of three pages with noise, which is known now
     ],
 )
+@pytest.mark.parametrize("rarely", [1, 2])
 def test_text_that_changes_oftener_than_by_edits_is_doubtful(
-    edits: int, known: int, anew: int, noisy: int, lively: bool
+    edits: int, known: int, anew: int, noisy: int, lively: bool, rarely: int
 ) -> None:
+    """`rarely`: days from visit to visit."""
     none = Evidence(SITE, 0, 0, 0, 0, since=1)
-    seen = Evidence(SITE, 0, 0, 0, 0, known=known, reworded=edits, anew=anew, noisy=noisy, since=2)
+    visits, days = (known // rarely, known) if rarely > 1 else (known, 0)
+    seen = Evidence(
+        SITE, 0, 0, 0, 0, known=visits, reworded=edits, anew=anew, noisy=noisy, since=2, days=days
+    )
     found = lastmod.restless(lastmod.restless(None, none), seen)
     assert lastmod.is_lively(found) is lively
     assert (found.first, found.last) == ((1, 2) if lively else (0, 0))
@@ -436,6 +441,16 @@ def test_fewer_changes_are_many_in_the_first_runs(runs: int, known: int, reworde
     """As long as nobody knows how many pages have noise."""
     evidence = Evidence(SITE, 0, 0, 0, 0, known, known, reworded)
     assert (unusable_changes(evidence, runs=runs) is not None) is mass
+
+
+@pytest.mark.parametrize(
+    ("days", "reworded", "mass"),
+    [(0, 12, True), (59, 12, True), (470, 12, False), (470, 21, True), (9_000, 30, True)],
+)
+def test_more_was_edited_if_pages_were_not_visited_for_days(days: int, reworded: int, mass: bool) -> None:
+    """As in a partial run, which visits what is likely to have changed; not if it is most of them."""
+    evidence = Evidence(SITE, 0, 0, 0, 0, 59, reworded, reworded, days=days)
+    assert (unusable_changes(evidence) is not None) is mass
 
 
 @pytest.mark.parametrize(("changed", "alone"), [(5, False), (6, True), (10, True)])
@@ -521,6 +536,18 @@ def test_window_with_most_dates_is_found(moments: list[int]) -> None:
 
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+async def test_days_between_the_visits_of_a_run_are_counted() -> None:
+    site, found = ManyRuns(), []
+    for days in (1, 1, 3, 10):
+        site.now += (days - 1) * DAY
+        await site.run(good(), "published")
+        seen = await site.frontier.read(reads.DateEvidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD))
+        found.append(seen.origins[0].days)
+    await site.frontier.close()
+    # On average over the visits so far.
+    assert found == [0, len(PAGES), 2 * len(PAGES), 14 * len(PAGES) // 3]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, lastmod.BUILD_SECONDS)), max_size=40))

@@ -126,6 +126,25 @@ async def test_every_page_has_its_turn(tmp_path: Path) -> None:
         assert {f"/s{n // 20}/p{n}" for n in range(100)} <= visited
 
 
+@pytest.mark.parametrize("where", ["", "/", "every list"])
+async def test_hubs_beside_those_that_led_to_new_pages_are_asked(tmp_path: Path, where: str) -> None:
+    """An eighth of the pages of a night may be hubs, and a fourth more if hubs led to new pages; what is new on
+    a start page says nothing of them.
+    """
+    with serving(build(400)) as (site, origin):
+        nights = Nights(origin, tmp_path)
+        await nights.night()
+        lists = [f"/s{section}" for section in range(20)]
+        for path in ["/"] if where == "/" else lists if where else []:
+            new = f"{path}-new" if where != "/" else "/new"
+            site.page(path, links=[new, *(lists if where == "/" else [])])
+            site.page(new, text=f"New at {path}.")
+        seen = len(site.log)
+        await nights.night(budget=40)
+        asked = [path for path in visited(site, seen) if path in lists]
+        assert (len(asked) >= 12) is (where == "every list")
+
+
 async def test_first_run_is_unfinished_at_its_budget_and_goes_on(tmp_path: Path) -> None:
     with serving(build()) as (_, origin):
         nights = Nights(origin, tmp_path)
@@ -246,6 +265,26 @@ async def test_refused_night_leaves_no_trace_in_what_is_published(tmp_path: Path
         _, listed = await nights.night(budget=60)
         assert listed == first
         assert len({one.target for one in site.log[asked:]} & set(paths)) >= 48, "what was refused is first"
+
+
+async def test_many_gone_pages_leave_after_a_few_refused_nights(tmp_path: Path) -> None:
+    """A night visits them again first, so alone it would be refused for ever."""
+    with serving(build()) as (site, origin):
+        nights, others = (Nights(origin, tmp_path / name) for name in ("one", "two"))
+        await others.night()
+        _, listed = await nights.night()
+        seen = len(site.log)
+        await others.night(budget=30)  # so it visits the same pages
+        for path in sorted(path for path in visited(site, seen) if "/p" in path)[:20]:
+            site.raw(path, status=404)
+        refused = 0
+        for _ in range(9):
+            try:
+                _, now = await nights.night(budget=30)
+                break
+            except PublishRefused:
+                refused += 1
+        assert (1 <= refused < 9, len(listed - now)) == (True, 20)
 
 
 async def test_pages_that_are_gone_leave_when_they_are_visited(tmp_path: Path) -> None:

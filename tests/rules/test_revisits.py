@@ -203,11 +203,23 @@ def test_hubs_are_few_and_those_that_may_have_changed() -> None:
         for number in range(100)
     ]
     found = hubs(pages, NOW, 80)
-    assert len(found) == 13
+    assert len(found) == 10
     assert all(page.changes for page in found)
     assert [page.found for page in found] == sorted((page.found for page in found), reverse=True)
     assert hubs([Known(watched=3_000, visits=2_000).row(0)._replace(found=9)], NOW, 80) == []
     assert len(hubs([Known(changes=5).row(0)._replace(found=9)], NOW, 1)) == 1
+
+
+def test_more_hubs_are_visited_where_others_led_to_new_pages() -> None:
+    quiet = [Known(watched=50, visits=50).row(number)._replace(found=2) for number in range(100)]
+    assert hubs(quiet, NOW, 80) == []
+    assert hubs(quiet, NOW, 80, asked=10, led=0) == []
+    assert len(hubs(quiet, NOW, 80, asked=10, led=1)) == 20
+    assert len(hubs(quiet, NOW, 80, asked=28, led=27)) == 2
+    assert hubs(quiet, NOW, 80, asked=31, led=27) == []
+    assert len(hubs(quiet, NOW, None, asked=10, led=1)) == 100
+    steady = [Known(watched=3_000, visits=2_000).row(0)._replace(found=9)]
+    assert hubs(steady, NOW, 80, asked=13, led=13) == []
 
 
 @pytest.mark.parametrize(
