@@ -32,7 +32,7 @@ from crawler.frontier.reads import STREAMS, answers
 from crawler.frontier.retention import Retention
 from crawler.frontier.revisits import Revisits
 from crawler.frontier.rounds import Rounds
-from crawler.frontier.runs import RunTable
+from crawler.frontier.runs import RunTable, run_rows
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.settlements import Settlements
 from crawler.frontier.visits import ANY_DEPTH
@@ -305,7 +305,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
         self._budget.forget()  # they do not count as contents any more
 
     def _run_rows(self) -> Sequence[RunRow]:
-        return queries.run_rows(self._db, self._is_at_work())
+        return run_rows(self._db, self._is_at_work())
 
     # -- Ledger: what search engines were told
 

@@ -1,11 +1,12 @@
 """The ledger of submissions: a mark for each URL that engines were told, and the submissions."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.queries import OF_SITEMAP, Stream
-from crawler.model.ledger import LedgerRow
+from crawler.model.ledger import LedgerHead, LedgerRow
+from crawler.parse.url import Url
 from crawler.rules.record import SETTLED
 
 _MARK: Final = "coalesce(version, '') || '@' || coalesce(CAST(lastmod AS text), '')"
@@ -40,6 +41,14 @@ ENTER = """
 UPDATE page SET submitted = r.mark FROM @rows(@key, mark), url AS u WHERE u.@key = r.@key AND page.id = u.id
 """
 
+_HEAD: Final = """
+SELECT s.base, s.reading = r.reading,
+    r.fingerprint = (SELECT p.fingerprint
+        FROM publication AS p WHERE p.run = s.run ORDER BY p.number DESC LIMIT 1)
+FROM submission AS s LEFT JOIN run AS r ON r.number = :run
+ORDER BY s.number DESC LIMIT 1
+"""
+
 
 def open_ledger(db: Database, base: str, noted: bool) -> int:
     """See `ports.Ledger.open_ledger`."""
@@ -53,3 +62,15 @@ def enter(db: Database, entered: Sequence[LedgerRow], sent: int | None) -> None:
     db.do_rows(ENTER, (db.dialect.column, "mark"), [(db.dialect.key_of(row.url), row.now) for row in entered])
     if sent is not None:
         db.do(RECORD, {"run": db.run, "now": db.now(), "base": None, "urls": sent})
+
+
+def ledger(db: Database) -> LedgerHead | None:
+    """See `ports.reads.LedgerState`."""
+    row = db.one_or_none(_HEAD, {"run": db.run})
+    return LedgerHead(row[0], bool(row[1]), row[2] is None or bool(row[2])) if row else None
+
+
+def ledger_row(row: tuple[Any, ...]) -> LedgerRow:
+    """A row of the ledger: the URL, its mark, the mark that it should have, and its outcome."""
+    url, submitted, now, outcome = row
+    return LedgerRow(Url(url), submitted, now, outcome or "")

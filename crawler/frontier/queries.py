@@ -4,7 +4,6 @@ Nothing here writes. The statements read one row per URL, from the view `known`.
 return a row for each URL of the state; the backend chooses the size of the chunks.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -16,7 +15,6 @@ from crawler.frontier.rows import FACT_COLUMNS, of
 from crawler.frontier.schema import IN_SITEMAP
 from crawler.model.external import ExternalRow, external_of
 from crawler.model.facts import Entry
-from crawler.model.ledger import LedgerHead, LedgerRow
 from crawler.model.outcome import Kept, Listed, Unlisted
 from crawler.model.reasons import SeedKind, Source, Why
 from crawler.model.rows import (
@@ -26,8 +24,6 @@ from crawler.model.rows import (
     InPattern,
     LinksRow,
     PageRow,
-    PublicationRow,
-    RunRow,
     UrlRecord,
 )
 from crawler.model.run import Run
@@ -118,25 +114,6 @@ SELECT h.origin, u.urls, h.delay, h.robots, coalesce(h.robots_detail, '') FROM h
 JOIN (SELECT host, count(*) AS urls
     FROM url WHERE run = :run AND host IS NOT NULL GROUP BY host) AS u ON u.host = h.id
 ORDER BY u.urls DESC, h.origin LIMIT :most
-"""
-
-_RUNS: Final = f"""
-SELECT r.number, r.started, r.status, (SELECT CAST(coalesce(sum(m.discovered), 0) AS bigint)
-    FROM member AS m WHERE m.run = r.number),
-    coalesce(r.ended, CASE WHEN r.status = 'concluded' THEN p.at END), r.exit,
-    r.seconds, r.requests, r.bytes, r.outcomes, r.refused, r.succeeded,
-    {of("p", PublicationRow._fields)}
-FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number)
-    FROM publication WHERE run = r.number)
-ORDER BY r.number
-"""
-
-_LEDGER: Final = """
-SELECT s.base, s.reading = r.reading,
-    r.fingerprint = (SELECT p.fingerprint
-        FROM publication AS p WHERE p.run = s.run ORDER BY p.number DESC LIMIT 1)
-FROM submission AS s LEFT JOIN run AS r ON r.number = :run
-ORDER BY s.number DESC LIMIT 1
 """
 
 
@@ -280,12 +257,6 @@ def entry(row: tuple[Any, ...]) -> Entry:
     return Entry(Url(url), moment(at), is_day=is_day, title=title)
 
 
-def ledger_row(row: tuple[Any, ...]) -> LedgerRow:
-    """A row of the ledger: the URL, its mark, the mark that it should have, and its outcome."""
-    url, submitted, now, outcome = row
-    return LedgerRow(Url(url), submitted, now, outcome or "")
-
-
 def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prior | None:
     """What an earlier run stored of a page, for a conditional request.
 
@@ -304,24 +275,6 @@ def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prio
 def host_rows(db: Database) -> Sequence[HostRow]:
     """See `ports.reads.BusiestHosts`."""
     return [HostRow._make(row) for row in db.all(_HOSTS, {"run": db.run, "most": MOST_HOSTS})]
-
-
-def run_rows(db: Database, is_at_work: bool) -> Sequence[RunRow]:
-    """See `ports.reads.AllRuns`. `is_at_work`: a session is working on the newest run."""
-    rows = db.all(_RUNS)
-    return [_run(row, is_at_work=is_at_work and row[0] == db.run) for row in rows]
-
-
-def _run(row: tuple[Any, ...], *, is_at_work: bool) -> RunRow:
-    number, started, status, discovered, ended, code, seconds, requests, size, outcomes, *ending = row[:12]
-    publication = PublicationRow(*row[12:])
-    if ended is None and not is_at_work and status in {"crawling", "abandoned"}:
-        status = "interrupted"
-    counts = json.loads(outcomes) if outcomes else None
-    known = None if publication.urls is None else publication
-    return RunRow(
-        number, started, status, discovered, ended, code, seconds, requests, size, counts, known, *ending
-    )
 
 
 def survey(db: Database, site: str) -> Survey:
@@ -382,12 +335,6 @@ def balance(db: Database) -> Balance:
     [(stored,)], by_source = discovered(), dict((+dated).most_common())
     date = dates.pop() if len(dates) == 1 else None
     return Balance(int(stored), dict(outcomes), opened, filtered, by_source, date, +visited)
-
-
-def ledger(db: Database) -> LedgerHead | None:
-    """See `ports.reads.LedgerState`."""
-    row = db.one_or_none(_LEDGER, {"run": db.run})
-    return LedgerHead(row[0], bool(row[1]), row[2] is None or bool(row[2])) if row else None
 
 
 def record(db: Database, url: Url) -> UrlRecord | None:

@@ -82,7 +82,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.FeaturesOf: features.read_of,
     reads.CountUrls: features.count_urls,
     reads.CommonUrls: features.common_urls,
-    reads.LedgerState: queries.ledger,
+    reads.LedgerState: ledger.ledger,
     reads.DueLinks: externals.due_links,
     reads.ExternalAnswer: externals.external,
     reads.CountAnswers: externals.count_answers,
@@ -96,7 +96,7 @@ STREAMS: Final[Mapping[type[reads.RowKind[Any]], tuple[queries.Stream, Callable[
     reads.Pages: (queries.PAGE_ROWS, queries.page),
     reads.Suspects: (queries.SUSPECT_ROWS, queries.suspect),
     reads.ReadingPages: (features.READING_PAGES, features.reading_page),
-    reads.LedgerRows: (ledger.ROWS, queries.ledger_row),
+    reads.LedgerRows: (ledger.ROWS, ledger.ledger_row),
 }
 
 

@@ -6,8 +6,8 @@ if it can.
 
 import json
 import math
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,9 +18,11 @@ from crawler.frontier.database import Database
 from crawler.frontier.hosts import HostTable
 from crawler.frontier.members import Members
 from crawler.frontier.revisits import Revisits
+from crawler.frontier.rows import of
 from crawler.frontier.seeds import SeedTable
 from crawler.frontier.visits import move
 from crawler.model.note import LIMITS, Note, RunWithNote
+from crawler.model.rows import PublicationRow, RunRow
 from crawler.model.run import Run, SessionEnd, Terms
 from crawler.parse.url import Url
 from crawler.rules.record import LEASED, QUEUED, SETTLED, averted
@@ -109,6 +111,16 @@ VALUES (:number, :fingerprint, :reading, :started, 'crawling', CAST(:succeeded A
 FIRST: Final = """
 SELECT url FROM url WHERE run = :run AND depth = 0
 ORDER BY seed IS DISTINCT FROM (SELECT id FROM seed WHERE kind = 0), id LIMIT 1
+"""
+_RUNS: Final = f"""
+SELECT r.number, r.started, r.status, (SELECT CAST(coalesce(sum(m.discovered), 0) AS bigint)
+    FROM member AS m WHERE m.run = r.number),
+    coalesce(r.ended, CASE WHEN r.status = 'concluded' THEN p.at END), r.exit,
+    r.seconds, r.requests, r.bytes, r.outcomes, r.refused, r.succeeded,
+    {of("p", PublicationRow._fields)}
+FROM run AS r LEFT JOIN publication AS p ON p.number = (SELECT max(number)
+    FROM publication WHERE run = r.number)
+ORDER BY r.number
 """
 
 
@@ -312,6 +324,24 @@ class RunTable:
         """The first run after the last one with another `reading`."""
         other = self._db.one("SELECT max(number) FROM run WHERE reading <> :reading", {"reading": reading})[0]
         return (other or 0) + 1
+
+
+def run_rows(db: Database, is_at_work: bool) -> Sequence[RunRow]:
+    """See `ports.reads.AllRuns`. `is_at_work`: a session is working on the newest run."""
+    rows = db.all(_RUNS)
+    return [_run(row, is_at_work=is_at_work and row[0] == db.run) for row in rows]
+
+
+def _run(row: tuple[Any, ...], *, is_at_work: bool) -> RunRow:
+    number, started, status, discovered, ended, code, seconds, requests, size, outcomes, *ending = row[:12]
+    publication = PublicationRow(*row[12:])
+    if ended is None and not is_at_work and status in {"crawling", "abandoned"}:
+        status = "interrupted"
+    counts = json.loads(outcomes) if outcomes else None
+    known = None if publication.urls is None else publication
+    return RunRow(
+        number, started, status, discovered, ended, code, seconds, requests, size, counts, known, *ending
+    )
 
 
 def exit_of_run(db: Database) -> Exit | None:
