@@ -55,7 +55,7 @@ SELECT id, host, depth, trap, sample, state FROM @rows(id, host, depth, trap, sa
 FILTERED: Final = """
 INSERT INTO page (id, outcome, detail, settled)
 SELECT id, outcome, detail, settled
-    FROM @rows(id, outcome, detail, settled) WHERE true ON CONFLICT (id) DO NOTHING
+    FROM @rows(id, outcome, detail, settled) WHERE NOT EXISTS (SELECT 1 FROM page WHERE page.id = r.id)
 """
 
 # URLs that an earlier run found, unless another member was faster.

@@ -173,7 +173,7 @@ CREATE TABLE url (
     round integer,                               -- the round that released it; NULL: released without a round
     nofollow boolean NOT NULL DEFAULT false,     -- found only by nofollow links
     @web_address
-);
+) @often_updated;
 CREATE INDEX url_nofollow ON url (id) WHERE nofollow;
 CREATE INDEX url_patterned ON url (trap, round) WHERE trap IS NOT NULL;
 CREATE TABLE visit (                             -- open work only
@@ -227,7 +227,7 @@ CREATE TABLE page (
     -- content@lastmod that search engines were told last; NULL: not told
     submitted @text,
     links @ids                                   -- negative: nofollow
-);
+) @often_updated;
 CREATE INDEX page_barred ON page (id) WHERE outcome = 'unlisted:trap';
 CREATE INDEX page_robots_down ON page (id) WHERE outcome IN ('unlisted:robots-down', 'kept:robots-down');
 CREATE TABLE published (                         -- pages that were published, apart: a publication marks many

@@ -168,9 +168,14 @@ class PostgresDatabase(Database):
 
 @cache
 def _upsert(table: str, columns: tuple[str, ...]) -> str:
+    """Without ON CONFLICT, which writes a record more for each row, new or not, to the log of the server."""
     values = ", ".join(f"r.{column}::bigint[]" if column in ARRAYS else f"r.{column}" for column in columns)
-    changes = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
-    return (
-        f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM @rows({', '.join(columns)}) "
-        f"ON CONFLICT ({columns[0]}) DO UPDATE SET {changes}"
+    key, names = columns[0], ", ".join(columns)
+    return f"""
+WITH r AS (SELECT {values} FROM @rows({names})),
+    changed AS (
+        UPDATE {table} SET {", ".join(f"{column} = r.{column}" for column in columns[1:])}
+        FROM r WHERE {table}.{key} = r.{key} RETURNING r.{key}
     )
+INSERT INTO {table} ({names}) SELECT {names} FROM r WHERE {key} NOT IN (SELECT {key} FROM changed)
+"""
