@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from crawler.frontier.database import Database
 from crawler.frontier.patterns import WAS_READ
+from crawler.frontier.schema import settled
 from crawler.frontier.visits import ANY_DEPTH
 from crawler.model.note import ASKED_PLACES
 from crawler.parse.extract import BYTES, WORDING_DIGITS
-from crawler.rules.record import LISTED, SETTLED
+from crawler.rules.record import LISTED
 from crawler.rules.traps import is_poor, questions_for, requests_for
 
 # No contents of their own, beside the page without a query: what a pattern shows for any value; and, until
@@ -57,7 +58,7 @@ SELECT count(*) + (SELECT coalesce(sum(asked), 0) FROM trap WHERE run = :run),
     coalesce(sum(CASE WHEN outcome NOT LIKE 'failed:%' THEN attempts - 1 END), 0),
     @least({_distinct(SAID)}, {_distinct("digest")})
     + (SELECT coalesce(sum(credit), 0) FROM trap WHERE run = :run)
-FROM known {_SAID} WHERE run = :run AND state = {SETTLED} AND attempts > 0 AND depth < :below
+FROM known {_SAID} WHERE run = :run AND {settled("known")} AND attempts > 0 AND depth < :below
     AND (status IS NOT NULL OR outcome LIKE 'failed:%' OR outcome LIKE 'kept:%')
 """
 NOTED: Final = "SELECT value FROM note WHERE run = :run AND key = :key"
@@ -99,7 +100,7 @@ def settled_so_far(db: Database) -> int:
 
 
 def _count(db: Database, settled: int) -> _RunCounts:
-    pages = db.ask(FOUND, {"run": db.run, "below": ANY_DEPTH})
+    pages = db.ask_whole(FOUND, {"run": db.run, "below": ANY_DEPTH})
     noted = db.ask(NOTED, {"run": db.run, "key": ASKED_PLACES.key})()
     [(requests, again, contents)] = pages()
     asked = ASKED_PLACES.read(noted[0][0])[1] if noted else 0
@@ -139,7 +140,7 @@ class Budget:
 
     def is_poor(self, below: int) -> bool:
         """Whether the site is poor by its pages below a depth, which are all settled."""
-        requests, _, contents = self._db.one(FOUND, {"run": self._db.run, "below": below})
+        [(requests, _, contents)] = self._db.ask_whole(FOUND, {"run": self._db.run, "below": below})()
         return is_poor(requests, contents)
 
     def _count(self, settled: int) -> _RunCounts:

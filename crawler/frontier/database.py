@@ -33,7 +33,7 @@ class Cursor(Protocol):
         """All rows."""
 
 
-class Database(ABC):
+class Database(ABC):  # noqa: PLR0904 - each is short
     """A connection with short methods. `clock`: seconds since the epoch."""
 
     dialect: ClassVar[Dialect]
@@ -124,6 +124,10 @@ class Database(ABC):
         _ = packed
         rows = self.all(sql, given)
         return lambda: rows
+
+    def ask_whole(self, sql: str, given: Mapping[str, Any]) -> Callable[[], list[Any]]:
+        """The same for a query that joins all rows of a run."""
+        return self.ask(sql, given)
 
     def ask_rows(
         self, sql: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], **given: Any

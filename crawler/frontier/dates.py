@@ -9,15 +9,15 @@ from typing import Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import of
-from crawler.frontier.schema import VERSION_OF
+from crawler.frontier.schema import VERSION_OF, settled
 from crawler.model.reasons import Source
 from crawler.model.survey import LATELY, Build, DatesSeen, Doubts, Evidence, NewBlock
 from crawler.parse.extract import BYTES, WORDING_DIGITS
 from crawler.rules.dated import Datable, Distrust
 from crawler.rules.noise import HEAD, STILL, UNKNOWN_WAY, WAY, LastChange
-from crawler.rules.record import DAY, LISTED, SETTLED
+from crawler.rules.record import DAY, LISTED
 
-_LISTED: Final = f"u.run = :run AND u.state = {SETTLED} AND u.outcome = '{LISTED}'"
+_LISTED: Final = f"u.run = :run AND {settled('u')} AND u.outcome = '{LISTED}'"
 
 
 # See `parse.extract.wording`.

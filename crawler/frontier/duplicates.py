@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from crawler.frontier.budget import IS_POOR
 from crawler.frontier.database import CHUNK, Database
 from crawler.frontier.levels import REPEATS
-from crawler.frontier.schema import IN_SITEMAP
+from crawler.frontier.schema import IN_SITEMAP, settled
 from crawler.model.outcome import Unlisted, code
 from crawler.model.reasons import SeedKind, Why
 from crawler.model.survey import DoubtfulPlace, RepeatedPage, SameContent, WithContent
@@ -39,7 +39,7 @@ from crawler.rules.spellings import (
 )
 
 HASHES: Final = 1 << 18  # by which pairs of a place and a title are counted
-_LISTED: Final = f"u.run = :run AND u.state = {SETTLED} AND u.outcome = '{LISTED}'"
+_LISTED: Final = f"u.run = :run AND {settled('u')} AND u.outcome = '{LISTED}'"
 
 SAME_CONTENT: Final = f"""
 SELECT h.origin, u.version, count(*), min(u.url) FROM known AS u JOIN host AS h ON h.id = u.host
@@ -56,11 +56,11 @@ REPEATED: Final = f"""
 SELECT h.origin, u.version, u.url, u.title, u.echoing FROM known AS u JOIN host AS h ON h.id = u.host
 WHERE {_LISTED} AND u.version IS NOT NULL ORDER BY u.url LIMIT 20000
 """
-# A page, read without what repeats its address, that says what one says that is read with it.
+# A page, read without what repeats its address, that says what one says that is read with it. Of a join with
+# a LIMIT, PostgreSQL would compare each page with each.
 ECHOED: Final = f"""
-SELECT 1 FROM known AS u WHERE {_LISTED} AND u.echoing IN (
-    SELECT o.version FROM known AS o WHERE o.run = :run AND o.outcome = '{LISTED}' AND o.version IS NOT NULL
-) LIMIT 1
+SELECT u.echoing FROM known AS u WHERE {_LISTED} AND u.echoing IS NOT NULL
+INTERSECT SELECT o.version FROM known AS o WHERE o.run = :run AND o.outcome = '{LISTED}' LIMIT 1
 """
 # Pages of one title may say the same, but for what they repeat of their addresses, or what is random on them.
 SAME_TITLE: Final = f"""

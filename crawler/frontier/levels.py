@@ -15,6 +15,7 @@ from msgspec import Struct
 from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
 from crawler.frontier.patterns import PatternTable, sample
+from crawler.frontier.schema import settled
 from crawler.frontier.visits import ANY_DEPTH, MovedVisit, move, release
 from crawler.model.outcome import Pattern
 from crawler.model.reasons import SeedKind
@@ -52,7 +53,7 @@ SELECT id, round, trap, seed, outcome, links,
     @greatest(row_number() OVER by_content, row_number() OVER by_bytes) AS place,
     CASE WHEN row_number() OVER by_content > 1 THEN first_value(id) OVER by_content
         ELSE first_value(id) OVER by_bytes END AS original
-FROM known {_SAID} WHERE run = :run AND state = {SETTLED} AND attempts > 0
+FROM known {_SAID} WHERE run = :run AND {settled("known")} AND attempts > 0
 WINDOW by_content AS (PARTITION BY host, coalesce(said.text, version, url) {_ORDER}),
     by_bytes AS (PARTITION BY host, coalesce(digest, url) {_ORDER})
 """

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from crawler.frontier.database import Database
 from crawler.frontier.rows import FACT_COLUMNS, of
-from crawler.frontier.schema import IN_SITEMAP
+from crawler.frontier.schema import IN_SITEMAP, settled
 from crawler.model.external import ExternalRow, external_of
 from crawler.model.facts import Entry
 from crawler.model.outcome import Kept, Listed, Unlisted
@@ -76,7 +76,7 @@ FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON 
 
 OF_SUSPECTS: Final = f"""
 FROM known AS u LEFT JOIN seed AS s ON s.id = u.seed LEFT JOIN external AS x ON x.id = u.id
-WHERE u.run = :run AND u.state = {SETTLED} AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
+WHERE u.run = :run AND {settled("u")} AND (u.outcome <> 'unlisted:offsite' OR x.code LIKE 'broken:%')
 AND (
     u.outcome <> '{LISTED}' OR s.kind > 0 OR u.rendering IS NOT NULL OR u.barred IS NOT NULL OR u.detail <> ''
 )

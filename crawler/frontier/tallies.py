@@ -9,10 +9,11 @@ from typing import Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.queries import OF_SUSPECTS, SHOWN_VERSION
+from crawler.frontier.schema import settled
 from crawler.model.rows import Tallies
-from crawler.rules.record import LISTED, SETTLED
+from crawler.rules.record import LISTED
 
-_OF_LISTED: Final = f"FROM known WHERE run = :run AND state = {SETTLED} AND outcome = '{LISTED}'"
+_OF_LISTED: Final = f"FROM known WHERE run = :run AND {settled('known')} AND outcome = '{LISTED}'"
 _DATES: Final = f"""
 SELECT count(*) - count(lastmod),
     count(*) FILTER (WHERE lastmod IS NULL AND (was IS NULL OR was_lastmod IS NOT NULL)) {_OF_LISTED}
@@ -30,7 +31,7 @@ LEFT JOIN (
 WHERE
 """
 _READ: Final = f"SELECT id, host, title, coalesce(read, {SHOWN_VERSION}) AS content {_OF_LISTED}".replace(
-    "WHERE", _READ_OF
+    "WHERE", _READ_OF, 1
 )
 _REPEATED: Final = """
 SELECT count(*), CAST(coalesce(sum(pages), 0) AS bigint) FROM (
@@ -54,19 +55,22 @@ _SAME_CONTENT, _SAME_TITLE = (
         _REPEATED.replace("SAME", "title").replace("> 1", _APART),
     )
 )
-_REPEATING: Final = " UNION ALL ".join(
-    f"SELECT id {_OF_LISTED} AND {column} IN ({repeated.replace('SAME', column)})"
-    for repeated in (_ANY_TWICE.replace("SELECT 1", "SELECT SAME"),)
-    for column in ("digest", "title", SHOWN_VERSION)
+_REPEATING: Final = " UNION ".join(
+    f"SELECT id, url FROM shown WHERE {column} IN "
+    f"(SELECT {column} FROM shown WHERE {column} <> '' GROUP BY {column} HAVING count(*) > 1)"
+    for column in ("digest", "title", "content")
 )
 # Of conditions with OR, PostgreSQL would look through all rows of one for each of the other.
 _WITH_FINDINGS: Final = f"""
-SELECT id FROM url WHERE id IN (
-    SELECT u.id {OF_SUSPECTS}
-    UNION ALL SELECT id {_OF_LISTED} AND lastmod IS NULL
-    UNION ALL {_REPEATING}
-    UNION ALL SELECT id FROM url WHERE id @any(also)
-) ORDER BY url
+WITH shown AS MATERIALIZED (
+    SELECT id, url, lastmod, digest, title, {SHOWN_VERSION} AS content {_OF_LISTED}
+)
+SELECT id FROM (
+    SELECT u.id, u.url {OF_SUSPECTS}
+    UNION SELECT id, url FROM shown WHERE lastmod IS NULL
+    UNION {_REPEATING}
+    UNION SELECT id, url FROM url WHERE id @any(also)
+) AS found ORDER BY url
 """
 
 _CONTENT_PAGES, _TITLE_PAGES = (

@@ -46,6 +46,12 @@ SELECT id, 1, 'listed', 200, md5(id::text), ARRAY[1, id - 1] FROM url WHERE NOT 
 ANALYZE
 """
 
+# A run that the statistics do not know, with pages that were read in both ways.
+NEW_RUN: Final = """
+UPDATE url SET run = 99 WHERE id IN (SELECT id FROM page WHERE id % 4 = 0);
+UPDATE page SET attempts = 1, digest = 'd' || id, echoing = 'e' || id WHERE id % 4 = 0
+"""
+
 # What `leases.TAKE` must not be: with a join, the planner does not know the limit.
 JOINED: Final = """
 UPDATE visit SET attempts = attempts FROM (
@@ -222,3 +228,15 @@ async def test_no_page_is_compared_with_all_others(watched: Watched, sql: str) -
     connection.execute(b"RESET work_mem")
     parts = [node for node in _nodes(told["Plan"]) if node.get("Parent Relationship") == "SubPlan"]
     assert "Materialize" not in {node["Node Type"] for node in parts}
+
+
+async def test_rows_of_a_new_run_are_not_compared_with_each(watched: Watched) -> None:
+    db, connection = watched.frontier._database, watched.frontier._database.connection
+    with connection.transaction(force_rollback=True):
+        for statement in NEW_RUN.split(";\n"):
+            connection.execute(statement.encode())
+        watched.taken()
+        [(requests, _, _)] = db.ask_whole(FOUND, {"run": 99, "below": 100})()
+        assert requests > ROWS // 5
+        plans = watched.taken()
+    assert max(_read(node) for plan in plans for node in plan.nodes) < 30 * ROWS

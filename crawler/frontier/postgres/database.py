@@ -106,6 +106,17 @@ class PostgresDatabase(Database):
         question = self._question(sql, given or {})
         return lambda: self._answer(question).fetchall()
 
+    def ask_whole(self, sql: str, given: Mapping[str, Any]) -> Callable[[], list[Any]]:
+        """See `Database.ask_whole`.
+
+        Until statistics are gathered, the planner takes a new run for one row, and would compare each row of
+        it with each.
+        """
+        self.ask("SET LOCAL enable_nestloop = off")
+        asked = self.ask(sql, given)
+        self.ask("SET LOCAL enable_nestloop TO DEFAULT")
+        return asked
+
     # -- without an explicit transaction: what is asked is sent when an answer is needed
 
     def together(self, enter: Callable[[], None], verbs: Sequence[Callable[[], Any]]) -> Sequence[Any]:
