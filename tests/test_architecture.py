@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 5386,
     "report": 4465,
     "fetch": 4141,
-    "frontier": 9536,
+    "frontier": 9571,
     "sitemap": 4937,
     "engine": 3985,
     "workers": 1434,
