@@ -90,12 +90,7 @@ class StoredFrontier(SqliteFrontier):
     """See the module. Made by `open_stored`."""
 
     def __init__(
-        self,
-        stored: StoredState,
-        files: ExitStack,
-        path: Path,
-        options: FrontierOptions,
-        left: Left,
+        self, stored: StoredState, files: ExitStack, path: Path, options: FrontierOptions, left: Left
     ) -> None:
         super().__init__(str(path), **options)
         self._stored, self._files, self._file, self._left = stored, files, path, left

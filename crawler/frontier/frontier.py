@@ -15,7 +15,7 @@ from typing import Any, Final, ParamSpec, TypedDict, TypeVar
 import anyio
 from msgspec.structs import asdict
 
-from crawler.frontier import anchors, canonicals, dates, duplicates, externals, ledger, publications, queries
+from crawler.frontier import canonicals, dates, duplicates, externals, ledger, publications, queries, targets
 from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
 from crawler.frontier.discovery import Discovery
@@ -265,7 +265,7 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
 
     async def store_anchors(self, found: Sequence[AnchorRow]) -> None:
         if found:
-            await self._call(anchors.store, self._db, found)
+            await self._call(targets.store_anchors, self._db, found)
 
     # -- Reads -----------------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ from functools import partial, update_wrapper
 from typing import Any, Final
 
 from crawler.frontier import (
-    anchors,
     budget,
     dates,
     duplicates,
@@ -78,7 +77,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.PagesOf: queries.rows_of,
     reads.TargetsOf: targets.targets_of,
     reads.LinksOf: queries.links_of,
-    reads.AnchorsOf: anchors.of_pages,
+    reads.AnchorsOf: targets.anchors_of,
     reads.FeaturesOf: features.read_of,
     reads.CountUrls: features.count_urls,
     reads.CommonUrls: features.common_urls,

@@ -47,11 +47,7 @@ class Redirects:
     """
 
     def __init__(
-        self,
-        url: Url,
-        normalise: Callable[[str, str], Url | None] = PLAIN,
-        *,
-        hops: int = ROBOTS_REDIRECTS,
+        self, url: Url, normalise: Callable[[str, str], Url | None] = PLAIN, *, hops: int = ROBOTS_REDIRECTS
     ) -> None:
         """`hops`: most redirects to follow."""
         self.url = url  # the last one that was given out

@@ -27,13 +27,7 @@ class Option(Struct, frozen=True):
 
 
 def option(
-    default: T,
-    text: str,
-    kind: Kind[T],
-    short: str | None = None,
-    *,
-    flag: bool = True,
-    secret: bool = False,
+    default: T, text: str, kind: Kind[T], short: str | None = None, *, flag: bool = True, secret: bool = False
 ) -> T:
     """A field of a section. mypy checks that kind, default and annotation agree."""
     return dataclasses.field(default=default, metadata={"option": Option(text, kind, short, flag, secret)})

@@ -216,11 +216,7 @@ def test_every_recipe_is_tested() -> None:
 
 @pytest.mark.parametrize("heading", SHAPES)
 def test_a_recipe_works(
-    run: Run,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    heading: str,
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, heading: str
 ) -> None:
     monkeypatch.setenv("SITE_LOGIN", "Bearer abc")
     (tmp_path / "cookies.txt").write_text(

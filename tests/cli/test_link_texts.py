@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from crawler.app import link_texts
-from crawler.frontier import anchors
+from crawler.frontier import targets
 from tests import program
 from tests.commands import Run
 from tests.postgres import new_state
@@ -299,15 +299,15 @@ def test_pages_that_were_not_read_again_are_reported(site: Site, monkeypatch: py
 def test_pages_are_looked_up_and_stored_together(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(12):
         site.home.put(f"/p{number}", page(f"p{number}", f'<a href="/lost-{number}">Lost</a>'))
-    store = Mock(wraps=anchors.store, __name__="store")
-    monkeypatch.setattr(anchors, "store", store)
+    store = Mock(wraps=targets.store_anchors, __name__="store_anchors")
+    monkeypatch.setattr(targets, "store_anchors", store)
     assert site.crawl("--concurrency", "1")[0] == 0
     assert len(site.links("--from", "/p11")) == 2
     assert store.call_count == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["before commit of store", "after commit of store"])
+@pytest.mark.parametrize("moment", ["before commit of store_anchors", "after commit of store_anchors"])
 def test_texts_come_after_a_kill_with_the_same_bytes(site: Site, moment: str) -> None:
     site.state = "calm.db"
     assert site.crawl("--output", "calm")[0] == 0

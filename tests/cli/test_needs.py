@@ -94,8 +94,7 @@ def test_commands_refuse_flags_without_effect(run: Run, words: str, sentence: st
 
 
 def test_flags_of_a_file_and_of_the_environment_are_not_refused(
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SITEMAP_CRAWLER_BROWSER", "/usr/bin/chromium")
     monkeypatch.setenv("SITEMAP_CRAWLER_VERBOSE", "1")

@@ -37,11 +37,7 @@ def read(found: Read) -> Mapping[str, Read]:
 
 
 async def settle(
-    frontier: Frontier,
-    shown: Mapping[str, Read],
-    outcome: Outcome = LISTED,
-    *,
-    unchanged: bool = False,
+    frontier: Frontier, shown: Mapping[str, Read], outcome: Outcome = LISTED, *, unchanged: bool = False
 ) -> None:
     """Begin a run with these pages, by path, and settle them."""
     await frontier.begin("settings")

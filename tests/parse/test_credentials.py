@@ -91,10 +91,7 @@ def test_logs_hold_no_credentials(form: logging.Formatter) -> None:
     ],
 )
 def test_errors_hold_no_credentials(
-    words: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     code = run(words)

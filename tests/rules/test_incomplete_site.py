@@ -120,10 +120,7 @@ def test_a_start_page_that_hides_the_site_is_not_published(run: Run, tmp_path: P
 @pytest.mark.system
 @pytest.mark.parametrize("how", ["variable", "file"])
 def test_publishing_anyway_can_be_set_by_flag_variable_or_file(
-    run: Run,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    how: str,
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     words: tuple[str, ...] = ()
     if how == "variable":

@@ -256,7 +256,7 @@ def test_all_members_leave_with_the_same_exit_code(site: Origin, members: Crew, 
     assert len(codes) == 1, [member.said for member in found]
 
 
-@pytest.mark.parametrize("moment", ["", "before commit of store", "after commit of store"])
+@pytest.mark.parametrize("moment", ["", "before commit of store_anchors", "after commit of store_anchors"])
 def test_one_member_reads_what_broken_links_say(members: Crew, tmp_path: Path, moment: str) -> None:
     """If it is killed meanwhile, the run is published all the same, and the next one reads them."""
     here, state, again = Origin("broken", "127.0.77.6"), new_state(), threading.Event()

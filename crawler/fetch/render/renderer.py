@@ -343,10 +343,7 @@ def check(settings: Settings) -> None:
 
 @asynccontextmanager
 async def open_renderer(
-    settings: Settings,
-    fetcher: Fetcher,
-    permission: Permission,
-    slot: Callable[[str], Awaitable[None]],
+    settings: Settings, fetcher: Fetcher, permission: Permission, slot: Callable[[str], Awaitable[None]]
 ) -> AsyncIterator[Fetcher]:
     """`fetcher` with a browser. `permission` and `slot`: see `Resources`. Raises `ConfigError`."""
     try:

@@ -65,13 +65,7 @@ class Tab:
     """A page that is being rendered."""
 
     def __init__(
-        self,
-        page: "Page",
-        session: "CDPSession",
-        url: Url,
-        shell: Response,
-        *,
-        resources: Recorder,
+        self, page: "Page", session: "CDPSession", url: Url, shell: Response, *, resources: Recorder
     ) -> None:
         """`shell`: the page as the server sent it."""
         self._page, self._session, self._url, self._shell = page, session, url, shell
