@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from crawler.frontier import pace, queries, waits
 from crawler.frontier.database import Database
-from crawler.frontier.levels import Levels
+from crawler.frontier.levels import IN_FLIGHT, Levels
 from crawler.frontier.members import Members
 from crawler.frontier.rows import FACT_COLUMNS, of
 from crawler.frontier.visits import ANY_DEPTH, move
@@ -206,7 +206,9 @@ class Leases:
             return Batch(leads=leads, interruption=Interruption.read(interruption))
         if leads:
             front = ANY_DEPTH if is_partial else self._levels.watch(settled, begun)
-            depth, ahead = min(depth, front), ahead if front == ANY_DEPTH else {}  # it may have held them
+            if front < ANY_DEPTH:  # the site may be poor: fewer at once, and it may have held these
+                depth, ahead = min(depth, front), {}
+                limit = max(1, min(limit, IN_FLIGHT - begun))
             self._open(depth, max_depth)
         elif leader is not None or max_depth is not None:
             depth = min(depth, max_depth or -1)  # nothing while the leader visits the start URLs

@@ -14,6 +14,7 @@ from crawler.rules.traps import REQUESTS_PER_CONTENT
 from tests import program
 from tests.engine.test_rounds import Page, asked, command, crawl, html, moved, served, start
 from tests.frontier.test_nothing_lost import sitemaps
+from tests.postgres import new_state
 from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -196,9 +197,11 @@ async def test_empty_pages_beyond_the_last_number_are_not_listed(tmp_path: Path,
     assert len(asked(site)) <= most(12)
 
 
-@pytest.mark.parametrize("form", ["/old/{}", "/old?id={}"])
+@pytest.mark.parametrize(
+    ("form", "is_shared"), [("/old/{}", False), ("/old?id={}", False), ("/old/{}", True)]
+)
 async def test_a_sitemap_of_junk_stays_within_the_budget(
-    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, form: str, is_shared: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pages, which are a chain, are found all the same."""
     monkeypatch.setattr(seeding, "URLS_AT_ONCE", 500)
@@ -209,8 +212,9 @@ async def test_a_sitemap_of_junk_stays_within_the_budget(
 
     pages: dict[str, Page] = {"/": start(STORIES[0]), "/story/*": step}
     junk = tmp_path / "map.txt"
+    state = new_state() if is_shared else str(tmp_path / "state.db")
     with served(pages) as (site, origin):
         junk.write_text("".join(f"{origin}{form.format(n)}\n" for n in range(3_000)))
-        result = await crawl(origin, tmp_path, concurrency=8, seed_sitemaps=str(junk))
+        result = await crawl(origin, tmp_path, concurrency=8, seed_sitemaps=str(junk), state=state)
         assert len(asked(site)) <= most(len(STORIES) + 1)
         assert set(result.listed) == {"/", *STORIES}
