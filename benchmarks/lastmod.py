@@ -10,6 +10,9 @@ recall     changes of known pages that stand in the next sitemap with a date wit
 false      dates that move although their page did not change, per 1,000 page-nights
 
 Beside it stands what a sitemap of header dates, of dates in pages, and of the day of the crawl would say.
+
+With `--budget SHARE`, each night after the first visits that share of the pages, chosen as by the program: how many
+of the edits that visits saw are dated between that visit and the one before, and the false moves.
 """
 
 import argparse
@@ -19,6 +22,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import ceil
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
@@ -34,6 +38,7 @@ from crawler.frontier.sqlite.frontier import SqliteFrontier
 from crawler.model.reasons import SeedKind
 from crawler.model.reply import Headers, Response, RobotsFile
 from crawler.model.rows import PublicationRow
+from crawler.model.run import Terms
 from crawler.model.seed import Seed
 from crawler.model.settlement import Settlement
 from crawler.model.visit import Visit
@@ -56,14 +61,15 @@ class Rules:
     now: float = 0.0
     frontier: SqliteFrontier = field(init=False)
     judge: Judge = field(default_factory=lambda: Judge(JudgeRules("x", Normaliser())))
+    visited: list[Page] = field(default_factory=list)  # in the last run
 
     def __post_init__(self) -> None:
         self.frontier = SqliteFrontier(":memory:", clock=lambda: self.now)
 
-    async def run(self, now: float, answers: Sequence[Answer]) -> Dates:
-        """The dates of one night."""
-        self.now, frontier = now, self.frontier
-        await frontier.begin("settings")
+    async def run(self, now: float, answers: Sequence[Answer], budget: int | None = None) -> Dates:
+        """The dates of one night. `budget`: pages; None: all."""
+        self.now, self.visited, frontier = now, [], self.frontier
+        await frontier.begin("settings", "", Terms(max_pages=budget, max_age=30 * DAY))
         await frontier.store_robots(SITE, RobotsFile("none", fetched=now), 0)
         by_url = {one.page.url: one for one in answers}
         at = datetime.fromtimestamp(now, UTC)
@@ -76,13 +82,18 @@ class Rules:
         if seed:
             await frontier.add_seeds([seed], 10)
         await frontier.add([Visit(url) for url in by_url], seed, dated)
-        while leases := (await frontier.lease(1_000)).leases:
-            settled = []
+        while True:
+            leases, settled = (await frontier.lease(1_000)).leases, []
             for lease in leases:
-                one = by_url[lease.visit.url]
-                reply = Response(200, Headers(one.fields), one.body.encode())
+                if one := by_url.get(lease.visit.url):
+                    self.visited.append(one.page)
+                    reply = Response(200, Headers(one.fields), one.body.encode())
+                else:
+                    reply = Response(404, Headers(()), b"")
                 settled.append(Settlement(lease, self.judge(lease, reply, at)))
             await frontier.settle(settled)
+            if not leases and (budget is None or not (await frontier.advance()).released):
+                break
         await dating.date(frontier, lastmod.DATE_SOURCES["auto"])
         await frontier.finish()
         found: dict[Url, tuple[float, str]] = {}
@@ -182,6 +193,36 @@ async def measure(pages: Sequence[Page], setting: Setting, nights: int) -> Talli
     return tallies
 
 
+async def measure_budget(pages: Sequence[Page], setting: Setting, nights: int, share: float) -> str:
+    """What visits saw of one setting on one site, in a line."""
+    site, program = Site(pages), Rules()
+    seen, before = dict[Page, float](), dict[Page, float | None]()
+    edits = dated = false = page_nights = 0
+    for number in range(nights):
+        now, answers = site.night(setting, number)
+        there = {one.page.url: one.page for one in answers}
+        found = await program.run(now, answers, ceil(share * len(there)) if number else None)
+        edited = {page for page in program.visited if page.last(now) > seen.get(page, now)}
+        for url, page in there.items():
+            at, page_nights = found.get(url, (None, ""))[0], page_nights + 1
+            if page in edited:
+                edits += 1
+                dated += at is not None and max(page.last(now), seen[page]) - DAY - 60 <= at <= now + 60
+            elif at is not None and at != before.get(page, at if page not in seen else None):
+                false += 1
+            before[page] = at
+        seen |= dict.fromkeys(program.visited, now)
+    await program.frontier.close()
+    return f"{dated} of {edits} edits dated, {1_000 * false / page_nights:.2f} false moves"
+
+
+def one_budget(task: tuple[Path, int, int, int, float]) -> str:
+    path, which, pages, nights, share = task
+    logging.disable(logging.CRITICAL)
+    line = anyio.run(measure_budget, read(path, pages), SETTINGS[which], nights, share)
+    return f"{SETTINGS[which].name}, {path.stem}: {line}"
+
+
 def one(task: tuple[Path, int, int, int]) -> tuple[int, Tallies]:
     path, which, pages, nights = task
     logging.disable(logging.CRITICAL)
@@ -197,6 +238,7 @@ def main() -> None:
     parser.add_argument("--nights", type=int, default=365, help="(365)")
     parser.add_argument("--only", nargs="*", default=[""], help="settings whose names contain one of these")
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
+    parser.add_argument("--budget", type=float, help="share of the pages, a night")
     parser.add_argument("--wrong", type=int, default=0, help="print so many examples")
     chosen = parser.parse_args()
     which = [
@@ -207,6 +249,11 @@ def main() -> None:
         for number in which
         for path in sorted(chosen.folder.glob("*.json"))
     ]
+    if chosen.budget:
+        with get_context("spawn").Pool(chosen.jobs) as pool:
+            for line in pool.imap(one_budget, [(*task, chosen.budget) for task in tasks]):
+                print(line, flush=True)
+        return
     totals: dict[int, Tallies] = {}
     with get_context("spawn").Pool(chosen.jobs) as pool:
         for number, tallies in pool.imap_unordered(one, tasks):

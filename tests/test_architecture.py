@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 72,
     "settings": 1705,
     "ports": 974,
-    "rules": 5386,
+    "rules": 5389,
     "report": 4465,
     "fetch": 4132,
     "frontier": 9562,

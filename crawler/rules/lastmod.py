@@ -50,6 +50,9 @@ LEAST_REPEATED: Final = 5  # pages that changed as in the run before: fewer may 
 # Changes in the last runs from which on they are compared; of all text, one change in so many days or visits.
 LEAST_CHANGES: Final = 6
 EDIT_DAYS: Final = 50
+MORE_EDITED: Final = (
+    10  # one page of so many, at most, may have been edited since for that it was not visited
+)
 ONE_EDIT: Final = 8  # changes, if not more than one of so many is known to be an edit
 MOST_WINDOWS: Final = 20  # windows remembered for each origin
 
@@ -208,7 +211,7 @@ def unusable_changes(
     changed = evidence.reworded - blocks
     known = max(1, min(runs, KNOWN_RUNS))
     least = LEAST_REPEATED + LEAST_REPEATED * known // KNOWN_RUNS
-    edits = max(0, evidence.days - evidence.known) / EDIT_DAYS
+    edits = min(max(0, evidence.days - evidence.known) / EDIT_DAYS, evidence.known / MORE_EDITED)
     is_many = changed >= least and changed - edits > known * evidence.known / (KNOWN_RUNS * LEAST_SHARE)
     if 2 * changed > evidence.known or is_many:
         return f"the content changed on {changed:,} of {evidence.known:,} pages at once"
