@@ -6,6 +6,7 @@ A condition in this process is an event, without polling; these are for what oth
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +14,16 @@ import anyio
 
 OFTEN = 0.01  # seconds between two looks
 RARELY = 0.05  # where a look asks another process, and nothing depends on the moment
+
+
+@dataclass
+class Clock:
+    """A clock that only a test moves."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 class Process(Protocol):

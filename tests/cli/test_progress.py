@@ -10,14 +10,7 @@ from crawler.cli import progress
 from crawler.model.phases import Phase
 from crawler.report.log import LineHandler, TextLines
 from crawler.report.stats import Stats
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.waiting import Clock
 
 
 @pytest.fixture

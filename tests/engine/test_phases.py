@@ -7,6 +7,7 @@ from crawler.engine.crawl import Crawl
 from crawler.model.phases import TRANSITIONS, VISITING, Event, Phase, after
 from crawler.model.run import Interruption, StopReason
 from crawler.report.stats import Stats
+from tests.waiting import Clock
 
 LAST = {Phase.ENDED, Phase.PUBLISHING}
 ALLOWED = {
@@ -63,14 +64,6 @@ def test_who_stopped_or_completed_a_crawl_never_begins_it_again() -> None:
     walking = {Phase.ARRIVING, Phase.SEEDING, Phase.CRAWLING}
     assert not reachable(Phase.DRAINING) & walking
     assert not reachable(Phase.FINISHING, without=Event.LOST) & walking
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def course(clock: Clock, **limits: float) -> Course:

@@ -6,6 +6,7 @@
 import gzip
 import re
 import zlib
+from calendar import month_name
 from email.utils import formatdate
 from itertools import product
 
@@ -87,21 +88,7 @@ def _before(year: int, month: int) -> tuple[int, int]:
 
 
 def _calendar(year: int, month: int, day: int) -> bytes:
-    names = [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ]
-    name = f"{names[(month - 1) % 12]} {year}"
+    name = f"{month_name[(month - 1) % 12 + 1]} {year}"
     after, before = _next(year, month), _before(year, month)
     if day:
         return http(page("/", f"/cal/{year}/{month:02}", text=f"{name}, day {day}: no events"))

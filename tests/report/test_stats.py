@@ -8,16 +8,7 @@ from crawler.model.settlement import Settlement, Verdict
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.report.stats import BACKING_OFF, Stats
-
-
-class Clock:
-    """A clock that tests advance."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.waiting import Clock
 
 
 def settlement(outcome: Outcome) -> Settlement:
