@@ -5,7 +5,6 @@ site.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
@@ -31,31 +30,29 @@ MOST_RECORDED_HOPS: Final = 100  # that are followed in the state
 NO_PAGE: Final = frozenset({Why.ROBOTS, Why.ROBOTS_DOWN, Why.OFFSITE, Why.TYPE})
 
 
-@dataclass(eq=False, repr=False)
 class StartUrls:
     """The start URLs of one crawl. The site of `base` is updated when the first of them redirects."""
 
-    frontier: Frontier
-    candidates: Candidates
-    aliases: Aliases
-    base: PublishBase | None
-    target_of: Callable[[Url], Awaitable[Url | None]]  # where a page redirects that is not visited yet
-    # With the targets of their redirects.
-    urls: list[Url] = field(init=False)
-    # The first start URL, after redirects.
-    _home: Url = field(init=False)
-    _moves: set[tuple[Url, Url]] = field(init=False, default_factory=set)
-    _is_recalled: bool = field(init=False, default=False)
-    # Of several, those that may not have been visited yet, and where an alias may stand for them.
-    _open: dict[Url, tuple[str, ...]] = field(init=False, default_factory=dict)
-    _asking: anyio.Lock = field(init=False, default_factory=anyio.Lock)
-
-    def __post_init__(self) -> None:
-        """Starts from the URLs in the settings, without redirects."""
-        self.urls = list(self.candidates.scope.starts)
-        self._home = self.urls[0]
+    def __init__(
+        self,
+        frontier: Frontier,
+        candidates: Candidates,
+        aliases: Aliases,
+        base: PublishBase | None,
+        target_of: Callable[[Url], Awaitable[Url | None]],
+    ) -> None:
+        """`target_of`: where a page redirects that is not visited yet."""
+        self.frontier, self.candidates, self.aliases, self.base = frontier, candidates, aliases, base
+        self.target_of = target_of
+        self.urls = list(candidates.scope.starts)  # with the targets of their redirects
+        self._home = self.urls[0]  # the first start URL, after redirects
+        self._moves: set[tuple[Url, Url]] = set()
+        self._is_recalled = False
+        # Of several, those that may not have been visited yet, and where an alias may stand for them.
+        self._open: dict[Url, tuple[str, ...]] = {}
         if len(self.urls) > 1:
             self._open = {url: (origin(url), *aliases_of(url)) for url in self.urls}
+        self._asking = anyio.Lock()
 
     @property
     def have_moved(self) -> bool:

@@ -9,10 +9,10 @@ are checked.
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct, field
 
 from crawler.engine.course import Counters, Limits
 from crawler.engine.site import CrawledSite
@@ -30,8 +30,7 @@ from crawler.rules.record import keep_for
 # Links of one page, above which they are checked in a thread: each takes microseconds.
 
 
-@dataclass(eq=False, repr=False)
-class _Group:
+class _Group(Struct, eq=False):
     """Pages whose links are read in one call."""
 
     leases: list[Lease] = field(default_factory=list)
@@ -39,7 +38,6 @@ class _Group:
     links: dict[int, Sequence[Link]] | None = None
 
 
-@dataclass(eq=False, repr=False)
 class StoredLinks:
     """Reads the stored links of unchanged pages, for several pages at a time: `await stored_links(lease)`.
 
@@ -47,9 +45,8 @@ class StoredLinks:
     for one.
     """
 
-    rows: Reads
-    _next: _Group = field(init=False, default_factory=_Group)
-    _reading: anyio.Lock = field(init=False, default_factory=anyio.Lock)
+    def __init__(self, rows: Reads) -> None:
+        self._rows, self._next, self._reading = rows, _Group(), anyio.Lock()
 
     async def __call__(self, lease: Lease) -> Sequence[Link]:
         """The links of a page, as in `reads.LinksToFollow`."""
@@ -59,30 +56,28 @@ class StoredLinks:
             if group.links is None:
                 if group is self._next:
                     self._next = _Group()
-                links = await self.rows.read(reads.LinksToFollow(group.leases))
+                links = await self._rows.read(reads.LinksToFollow(group.leases))
                 group.links = {lease.id: found for lease, found in zip(group.leases, links, strict=True)}
         return group.links[lease.id]
 
 
-@dataclass(eq=False, repr=False)
 class Visits:
     """The visits of one crawl."""
 
-    frontier: Frontier
-    site: CrawledSite
-    visitor: Visitor
-    stats: Counters
-    limits: Limits
-    is_stopping: Callable[[], bool]
-    # Pages.
-    requested: int = field(init=False, default=0)
-    _stored_links: StoredLinks = field(init=False)
-    _in_flight: anyio.CapacityLimiter = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Creates the limiter of requests in flight."""
-        self._stored_links = StoredLinks(self.frontier)
-        self._in_flight = anyio.CapacityLimiter(self.limits.concurrency)
+    def __init__(
+        self,
+        frontier: Frontier,
+        site: CrawledSite,
+        visitor: Visitor,
+        stats: Counters,
+        limits: Limits,
+        is_stopping: Callable[[], bool],
+    ) -> None:
+        self.frontier, self.site, self.visitor, self.stats = frontier, site, visitor, stats
+        self.limits, self.is_stopping = limits, is_stopping
+        self.requested = 0  # pages
+        self._stored_links = StoredLinks(frontier)
+        self._in_flight = anyio.CapacityLimiter(limits.concurrency)
 
     async def __call__(self, lease: Lease) -> Settlement | Unvisited:
         """Makes the visit. Returns its settlement, or `Unvisited` if the lease is to be returned."""

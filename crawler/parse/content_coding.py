@@ -8,14 +8,8 @@ bytes in, bytes out, or one of four exceptions.
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
-
-import brotli
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 if TYPE_CHECKING:
     import zlib
@@ -246,7 +240,9 @@ class _Brotli:
     """RFC 7932."""
 
     def __init__(self) -> None:
-        self._stream = brotli.Decompressor()
+        import brotli  # noqa: PLC0415 - most servers send gzip
+
+        self._stream, self._error = brotli.Decompressor(), brotli.error
         self._begun = False
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
@@ -259,7 +255,7 @@ class _Brotli:
                 chunk = b""
                 if self._stream.is_finished():
                     return
-        except brotli.error as error:
+        except self._error as error:
             raise BrokenCoding(f"br: {error}") from error
 
     def finish(self) -> None:
@@ -271,13 +267,16 @@ class _Zstd:
     """RFC 8878: one frame or several; the window is limited to what RFC 9659 requires of a decoder."""
 
     def __init__(self) -> None:
+        if sys.version_info >= (3, 14):
+            from compression import zstd  # noqa: PLC0415 - most servers send gzip
+        else:
+            from backports import zstd  # noqa: PLC0415
+
+        options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW}
+        self._new, self._error = partial(zstd.ZstdDecompressor, options=options), zstd.ZstdError
         self._frame = self._new()
         self._begun = False
         self._streams = _Streams()
-
-    @staticmethod
-    def _new() -> "zstd.ZstdDecompressor":
-        return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW})
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         while True:
@@ -289,7 +288,7 @@ class _Zstd:
             self._begun = self._begun or bool(chunk)
             try:
                 piece = self._frame.decompress(chunk, PIECE)
-            except zstd.ZstdError as error:
+            except self._error as error:
                 raise BrokenCoding(f"zstd: {error}") from error
             yield piece
             chunk = self._frame.unused_data if self._frame.eof else b""
