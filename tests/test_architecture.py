@@ -35,7 +35,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4585,
+    "parse": 4621,
     "model": 2132,
     "errors": 172,
     "scratch": 72,

@@ -9,7 +9,7 @@ from msgspec import Struct
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
 
 from crawler.parse import anchors as page_anchors
-from crawler.parse import date_modified, echo, encoding, risk, versions
+from crawler.parse import date_modified, echo, encoding, risk, shadow, versions
 from crawler.parse import files as loaded_files
 from crawler.parse import fingerprint as content
 from crawler.parse import images as shown_images
@@ -216,7 +216,7 @@ def _cut(body: bytes) -> tuple[bytes, bool]:
 
 def _parse(source: PageSource) -> _Document:
     """The document in its encoding. A meta element after the prescan overrides a guess (13.2.3.5)."""
-    body, truncated = _cut(source.body)
+    body, truncated = _cut(shadow.opened(source.body))
     sniffed = encoding.sniff(body, source.charset)
     tree, name = tree_of(body, sniffed.name), sniffed.name
     later = None if sniffed.certain else _declared_later(tree)
