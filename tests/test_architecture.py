@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4132,
     "frontier": 9562,
     "sitemap": 4937,
-    "engine": 3985,
+    "engine": 3988,
     "workers": 1434,
     "app": 6259,
     "cli": 5981,

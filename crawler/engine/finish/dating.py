@@ -51,9 +51,51 @@ async def date(history: History, sources: Sequence[Source]) -> None:
         history.remember(UNRELIABLE, _unseen(unreliable, found) | site.unreliable),
         history.remember(BUILDS, site.builds),
         history.remember(STATED_SINCE, site.stated_since),
-        history.remember(RESTLESS, _unseen(restless, found) | site.restless),
+        history.remember(RESTLESS, _unseen(restless, found) | site.texts.restless),
         history.remember(DATE_NOTES, notes),
     )
+
+
+class _Texts:
+    """What changed in the texts of each origin, and what its texts do again and again."""
+
+    def __init__(self, found: DatesSeen, known_before: Mapping[str, Restless]) -> None:
+        self._before = {it.origin: known_before.get(it.origin) or Restless() for it in found.origins}
+        self.changes = defaultdict[str, list[NewBlock]](list)
+        for one in found.blocks:
+            self.changes[one.origin].append(one)
+        self.blocks = {
+            it.origin: rolled_out.of_template(it, self.changes[it.origin], self._before[it.origin].templates)
+            for it in found.origins
+        }
+        self.shared = {origin: rolled_out.pages(some) for origin, some in self.blocks.items()}
+        self.restless = {
+            it.origin: lastmod.restless(
+                self._before[it.origin],
+                it,
+                self.shared[it.origin],
+                self.changes[it.origin],
+                rolled_out.after(self._before[it.origin].templates, self.blocks[it.origin]),
+            )
+            for it in found.origins
+        }
+
+    def runs(self, origin: str) -> int:
+        """How many runs are known of it, before this one."""
+        return len(self._before[origin].runs)
+
+    def turning(self) -> Iterator[tuple[str, str, bool]]:
+        """Texts that are shown in turn; see `shown_in_turn.doubtful`."""
+        for origin, known in self.restless.items():
+            before = self._before[origin].turns
+            doubtful = shown_in_turn.doubtful(known.turns, before, self.changes[origin])
+            yield from ((origin, *one) for one in doubtful.items())
+
+    def rolled(self) -> Iterator[tuple[str, str, int]]:
+        """Changes of a template that dated pages before they were known as such, and since when."""
+        for origin, known in self.restless.items():
+            for one in rolled_out.rolled(self.blocks[origin], self._before[origin].templates):
+                yield origin, one.new[:WAY], known.runs[0][0]
 
 
 class _SiteDates:
@@ -69,36 +111,24 @@ class _SiteDates:
         restless_before: Mapping[str, Restless],
         is_read_anew: bool,
     ) -> None:
-        self._found = found
+        self._found, self.texts = found, _Texts(found, restless_before)
         self._origins = {it.origin: it for it in found.origins}
-        before = {it.origin: restless_before.get(it.origin) or Restless() for it in found.origins}
-        self._changes = defaultdict[str, list[NewBlock]](list)
-        for one in found.blocks:
-            self._changes[one.origin].append(one)
-        self._blocks = {
-            it.origin: rolled_out.of_template(it, self._changes[it.origin], before[it.origin].templates)
-            for it in found.origins
-        }
-        self._shared = {origin: rolled_out.pages(some) for origin, some in self._blocks.items()}
+        shared, runs = self.texts.shared, self.texts.runs
         self.changing = _whys(
             (
-                it.origin,
-                lastmod.unusable_changes(
-                    it,
-                    self._shared[it.origin],
-                    runs=len(before[it.origin].runs),
-                    is_read_anew=is_read_anew,
-                ),
+                name,
+                lastmod.unusable_changes(it, shared[name], runs=runs(name), is_read_anew=is_read_anew),
             )
-            for it in found.origins
+            for name, it in self._origins.items()
         )
         by_build = _whys((build.origin, lastmod.why_build(build)) for build in found.headers)
         self.unreliable = by_build | _whys(
-            (it.origin, lastmod.why_unreliable(it, unreliable_before.get(it.origin))) for it in found.origins
+            (name, lastmod.why_unreliable(it, unreliable_before.get(name)))
+            for name, it in self._origins.items()
         )
         stated = {build.origin: build for build in found.stated}
         self.stated = _whys(
-            (it.origin, lastmod.why_stated(it, stated.get(it.origin))) for it in found.origins
+            (name, lastmod.why_stated(it, stated.get(name))) for name, it in self._origins.items()
         )
         self.sitemaps = _whys(
             (it.origin, lastmod.why_sitemap(it, self._origins[it.origin])) for it in found.sitemaps
@@ -107,25 +137,6 @@ class _SiteDates:
             builds_before,
             [build for build in found.headers if build.origin in by_build or self._is_at_once(build)],
         )
-        self.restless = {
-            it.origin: lastmod.restless(
-                before[it.origin],
-                it,
-                self._shared[it.origin],
-                self._changes[it.origin],
-                rolled_out.after(before[it.origin].templates, self._blocks[it.origin]),
-            )
-            for it in found.origins
-        }
-        self._turning = {
-            origin: shown_in_turn.doubtful(known.turns, before[origin].turns, self._changes[origin])
-            for origin, known in self.restless.items()
-        }
-        self._rolled = [
-            (origin, one.new[:WAY], known.runs[0][0])
-            for origin, known in self.restless.items()
-            for one in rolled_out.rolled(self._blocks[origin], before[origin].templates)
-        ]
         self.stated_since = _stated_since(stated_before, found.origins, self.changing)
 
     def _is_at_once(self, build: Build) -> bool:
@@ -140,7 +151,7 @@ class _SiteDates:
             yield from filter(None, map(lastmod.build_note, trusted))
         for origin, why in self.changing.items():
             yield f"content changes on {origin} are not used as dates in this run: {why}"
-        for origin, known in self.restless.items():
+        for origin, known in self.texts.restless.items():
             if known.last:
                 yield f"text on {origin} that changes again and again in its place is not used as dates"
         if Source.SITEMAP in sources:
@@ -152,7 +163,7 @@ class _SiteDates:
 
     def doubts(self) -> Doubts:
         """What is not used, as the frontier takes it."""
-        origins, shared = self._found.origins, self._shared
+        origins, texts = self._found.origins, self.texts
         return Doubts(
             unreliable=tuple(self.unreliable),
             changing=tuple(self.changing),
@@ -163,17 +174,17 @@ class _SiteDates:
             sitemaps=tuple(self.sitemaps),
             stated=tuple(self.stated),
             stale=tuple(origin for origin, counts in self.stated_since.items() if lastmod.is_stale(*counts)),
-            noisy=tuple(it.origin for it in origins if lastmod.is_noisy(it, self._changes[it.origin])),
-            unseen=tuple(it.origin for it in origins if 2 * (it.noisy + shared[it.origin]) > it.known),
+            noisy=tuple(it.origin for it in origins if lastmod.is_noisy(it, texts.changes[it.origin])),
+            unseen=tuple(it.origin for it in origins if 2 * (it.noisy + texts.shared[it.origin]) > it.known),
             restless=tuple(
-                (origin, known.first, known.last) for origin, known in self.restless.items() if known.last
+                (origin, known.first, known.last) for origin, known in texts.restless.items() if known.last
             ),
             everywhere=tuple(
-                it.origin for it in origins if lastmod.is_everywhere(self.restless[it.origin], it)
+                it.origin for it in origins if lastmod.is_everywhere(texts.restless[it.origin], it)
             ),
-            blocks=tuple((one.origin, one.new[:WAY]) for some in self._blocks.values() for one in some),
-            rolled=tuple(self._rolled),
-            turning=tuple((origin, *one) for origin, some in self._turning.items() for one in some.items()),
+            blocks=tuple((one.origin, one.new[:WAY]) for some in texts.blocks.values() for one in some),
+            rolled=tuple(texts.rolled()),
+            turning=tuple(texts.turning()),
         )
 
 
