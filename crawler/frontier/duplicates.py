@@ -271,7 +271,7 @@ def unlist_duplicates(db: Database) -> None:
     _unlist(db, DUPLICATE, sort_orders(_sort_orders(db)))
     _unlist(db, DUPLICATE, _copies(db))
     run = {"run": db.run}
-    if db.one(IS_POOR, run)[0] and (repeats := db.all(REPEATS, run)):
+    if db.one(IS_POOR, run)[0] and (repeats := db.ask_whole(REPEATS, run)()):
         listed_instead = dict(db.all(LISTED_INSTEAD, {"run": db.run}))
         _unlist(db, DUPLICATE, unlisted_repeats(starmap(Repeat, repeats), listed_instead))
 

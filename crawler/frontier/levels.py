@@ -190,7 +190,7 @@ class Levels:
         """Hold what only repeats link to in their pattern, and free what other pages link to as well."""
         given = {"run": self._db.run, "level": level, "round": self._patterns.round}
         moved = list[MovedVisit]()
-        for row in self._db.all(LINKED, given):
+        for row in self._db.ask_whole(LINKED, given)():
             one = _Linked(*row)
             if one.place == 1 and one.trap is not None:
                 moved.append(MovedVisit(one.id, one.host, one.depth, None, None, HELD))

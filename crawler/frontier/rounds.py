@@ -251,7 +251,7 @@ class Rounds:
         shut, doubtful = set[str](), list[DoubtfulPattern]()
         decided = [_Decidable(*row) for row in self._db.all(DECIDABLE, {"run": self._db.run})]
         has_repeats = any(one.kind == "repeats" for one in decided)
-        originals = dict(self._db.all(ORIGINALS, {"run": self._db.run})) if has_repeats else {}
+        originals = dict(self._db.ask_whole(ORIGINALS, {"run": self._db.run})()) if has_repeats else {}
         for one in decided:
             sampling, new = Sampling(one.size, one.dry, bool(one.proven)), self._count_new(one, originals)
             if one.kind == "query" and sampling.after(new).dry:

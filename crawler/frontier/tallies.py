@@ -86,8 +86,8 @@ def grouped_pages(db: Database) -> Mapping[str, Sequence[tuple[int, int]]]:
     """See `ports.reads.GroupedPages`."""
     run = {"run": db.run}
     is_read = bool(db.all(_ANY_SAME_BYTES, run))
-    titled = db.all(_TITLE_PAGES[is_read], run) if db.all(_ANY_SAME_TITLE, run) else []
-    return {"content": list(db.all(_CONTENT_PAGES[is_read], run)), "title": list(titled)}
+    titled = db.ask_whole(_TITLE_PAGES[is_read], run)() if db.all(_ANY_SAME_TITLE, run) else []
+    return {"content": list(db.ask_whole(_CONTENT_PAGES[is_read], run)()), "title": list(titled)}
 
 
 def tallies(db: Database) -> Tallies:
@@ -95,13 +95,13 @@ def tallies(db: Database) -> Tallies:
     run = {"run": db.run}
     dates, same_bytes, any_title = (db.ask(sql, run) for sql in (_DATES, _ANY_SAME_BYTES, _ANY_SAME_TITLE))
     [(undated, newly)], is_read = dates(), bool(same_bytes())
-    by_content = db.ask(_SAME_CONTENT[is_read], run)
-    by_title = db.ask(_SAME_TITLE[is_read], run) if any_title() else lambda: [(0, 0)]
+    by_content = db.ask_whole(_SAME_CONTENT[is_read], run)
+    by_title = db.ask_whole(_SAME_TITLE[is_read], run) if any_title() else lambda: [(0, 0)]
     [(contents, same_content)], [(titles, same_title)] = by_content(), by_title()
     return Tallies(undated, newly, contents, same_content, titles, same_title)
 
 
 def with_findings(db: Database, also: Sequence[int]) -> "array[int]":
     """See `ports.reads.PagesWithFindings`."""
-    rows = db.all(_WITH_FINDINGS, {"run": db.run, "also": db.dialect.all_of(also)})
+    rows = db.ask_whole(_WITH_FINDINGS, {"run": db.run, "also": db.dialect.all_of(also)})()
     return array("I", (number for (number,) in rows))

@@ -12,6 +12,7 @@ import pytest
 
 from crawler.frontier.budget import FOUND
 from crawler.frontier.levels import READ_SO_FAR
+from crawler.frontier.tallies import _CONTENT_PAGES, _SAME_CONTENT
 from crawler.model.facts import Facts
 from crawler.model.outcome import Listed, Pattern
 from crawler.model.reasons import Why
@@ -238,5 +239,7 @@ async def test_rows_of_a_new_run_are_not_compared_with_each(watched: Watched) ->
         watched.taken()
         [(requests, _, _)] = db.ask_whole(FOUND, {"run": 99, "below": 100})()
         assert requests > ROWS // 5
+        for sql in (READ_SO_FAR, *_SAME_CONTENT.values(), *_CONTENT_PAGES.values()):
+            db.ask_whole(sql, {"run": 99})()
         plans = watched.taken()
     assert max(_read(node) for plan in plans for node in plan.nodes) < 30 * ROWS

@@ -112,9 +112,9 @@ class PostgresDatabase(Database):
         Until statistics are gathered, the planner takes a new run for one row, and would compare each row of
         it with each.
         """
-        self.ask("SET LOCAL enable_nestloop = off")
+        self.ask("SELECT set_config('enable_nestloop', 'off', true)")
         asked = self.ask(sql, given)
-        self.ask("SET LOCAL enable_nestloop TO DEFAULT")
+        self.ask("SELECT set_config('enable_nestloop', 'on', true)")
         return asked
 
     # -- without an explicit transaction: what is asked is sent when an answer is needed
