@@ -335,11 +335,11 @@ def failing(findings: Sequence[Finding], fail_on: Sequence[str]) -> list[str]:
     ]
 
 
-def rendered(report: SiteReport, suffix: str) -> str:
+def text_of(report: SiteReport, suffix: str) -> str:
     """The report as text, in the format for that file suffix."""
     # Only the module that is needed: as_html loads Jinja2.
     form = importlib.import_module(f"crawler.report.forms.{FORMS[suffix]}")
-    text: str = form.rendered(report)
+    text: str = form.text_of(report)
     return text
 
 
@@ -355,7 +355,7 @@ async def write(rows: Reads, report: SiteReport, names: Sequence[str]) -> None:
                 if Path(name).suffix == CSV:
                     await _write_table(rows, report.known, file)
                 else:
-                    file.write(rendered(report, Path(name).suffix))
+                    file.write(text_of(report, Path(name).suffix))
         except OSError as error:
             failed = failed or OutputError(_unwritable(name, error.strerror or str(error)))
     if failed:

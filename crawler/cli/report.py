@@ -33,7 +33,7 @@ async def show_report(settings: Settings, *, form: str, most: int | None) -> Exi
         if form in {"json", "jsonl"}:
             show_object(as_json.masked_json(cut), form, "findings")
         elif form == "csv":
-            click.echo(as_csv.rendered(cut), nl=False)
+            click.echo(as_csv.text_of(cut), nl=False)
         else:
-            show_text(as_text.rendered(cut))
+            show_text(as_text.text_of(cut))
     return Exit.FINDINGS if reports.failing(report.findings, settings.report.fail_on) else Exit.OK

@@ -86,7 +86,7 @@ def opened(browser: Any, name: str, folder: Path, screen: str) -> Any:
         file = html_pages(folder, PAGES[name])[-1]
     else:
         file = folder / f"report-{name}.html"
-        file.write_text(as_html.rendered(reported(name)))
+        file.write_text(as_html.text_of(reported(name)))
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
     page.set_default_timeout(600_000)  # milliseconds: the machine may be busy
     page.goto(file.as_uri())
@@ -170,7 +170,7 @@ def test_the_validator_of_html_finds_nothing(tmp_path: Path) -> None:
         if name in PAGES:
             html_pages(folder, PAGES[name])
         else:
-            (folder / "report.html").write_text(as_html.rendered(reported(name)))
+            (folder / "report.html").write_text(as_html.text_of(reported(name)))
     young = ".*CSS: .color-scheme.*|.*::details-content.*"  # than the validator
     program = Path(package.__file__).with_name("vnu.jar")
     # Most of its time it would compile itself.

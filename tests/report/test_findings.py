@@ -481,9 +481,9 @@ def test_report_of_large_site_uses_little_memory() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4_000_000 + 150 * SIZE, "bytes: what is shown, and little for each URL"
-    assert len(as_html.rendered(report)) < as_html.LARGEST
-    assert len(as_markdown.rendered(report)) < as_markdown.ROOM
-    assert all(len(form.rendered(report)) < 2_000_000 for form in (as_json, as_csv, as_text))
+    assert len(as_html.text_of(report)) < as_html.LARGEST
+    assert len(as_markdown.text_of(report)) < as_markdown.ROOM
+    assert all(len(form.text_of(report)) < 2_000_000 for form in (as_json, as_csv, as_text))
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def report(request: pytest.FixtureRequest) -> SiteReport:
 @pytest.fixture(scope="module")
 def markup(report: SiteReport) -> str:
     """The report in HTML."""
-    return as_html.rendered(report)
+    return as_html.text_of(report)
 
 
 def checked(text: str) -> Any:
@@ -77,11 +77,11 @@ def checked(text: str) -> Any:
 def test_the_line_for_robots_txt_can_be_copied() -> None:
     line = f"Sitemap: {SITE}/sitemap.xml.gz"
     for form in (as_text, as_markdown, as_html, as_json, as_csv):
-        assert line in form.rendered(planted().report())
+        assert line in form.text_of(planted().report())
 
 
 def test_json_conforms_to_schema(report: SiteReport) -> None:
-    text = as_json.rendered(report)
+    text = as_json.text_of(report)
     checked(text)
     assert text.isascii()
     assert "s3cr3t" not in text
@@ -101,18 +101,18 @@ def test_json_says_what_the_sitemap_gained(run: int, status: str, differences: l
     state = MadeState(run=run, status=status)
     state.page("/", seed=START, was="listed" if run > 1 else None)
     state.page("/new")
-    sitemap = checked(as_json.rendered(state.report()))["sitemap"]
+    sitemap = checked(as_json.text_of(state.report()))["sitemap"]
     assert [sitemap[name] for name in ("added", "removed", "changed")] == differences
 
 
 def test_schema_has_every_code_and_key() -> None:
     finding = SCHEMA["properties"]["findings"]["items"]["properties"]
     assert finding["code"]["enum"] == [code.value for code in Code]
-    assert set(SCHEMA["required"]) == set(json.loads(as_json.rendered(planted().report())))
+    assert set(SCHEMA["required"]) == set(json.loads(as_json.text_of(planted().report())))
 
 
 def test_csv_has_a_row_for_each_source() -> None:
-    rows = list(csv.DictReader(io.StringIO(as_csv.rendered(planted().report()))))
+    rows = list(csv.DictReader(io.StringIO(as_csv.text_of(planted().report()))))
     gone = [row for row in rows if row["url"] == f"{SITE}/gone" and row["code"] == "broken-link"]
     assert [row["source"].rpartition("/")[2] for row in gone] == ["candle", "paper", "storm"]
     assert {row["links"] for row in gone} == {"3"}
@@ -120,12 +120,12 @@ def test_csv_has_a_row_for_each_source() -> None:
 
 def test_csv_always_has_a_header() -> None:
     assert (
-        as_csv.rendered(MadeState().report()) == "severity,code,url,status,detail,links,source,text,place\r\n"
+        as_csv.text_of(MadeState().report()) == "severity,code,url,status,detail,links,source,text,place\r\n"
     )
 
 
 def test_csv_cells_are_never_formulas(report: SiteReport) -> None:
-    cells = [cell for row in csv.reader(io.StringIO(as_csv.rendered(report))) for cell in row]
+    cells = [cell for row in csv.reader(io.StringIO(as_csv.text_of(report))) for cell in row]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
 
 
@@ -150,7 +150,7 @@ def test_csv_line_is_that_of_the_standard_library(cells: list[Any]) -> None:
 
 @pytest.mark.parametrize("form", [as_text, as_markdown], ids=["text", "markdown"])
 def test_text_and_markdown_escape_invisible_characters(form: ModuleType, report: SiteReport) -> None:
-    text = form.rendered(report)
+    text = form.text_of(report)
     assert not UNSEEN.search(text)
     assert "s3cr3t" not in text
 
@@ -167,15 +167,15 @@ def test_links_with_nofollow_to_other_sites_are_elsewhere() -> None:
         state.page(url, "unlisted:nofollow", status=None)
     state.page(f"{AWAY}/off", "unlisted:offsite", status=None)
     report = state.report()
-    assert "1 listed · 2 unlisted · 1 on other sites · 40 more by nofollow" in as_text.rendered(report)
-    html = as_html.rendered(report)
+    assert "1 listed · 2 unlisted · 1 on other sites · 40 more by nofollow" in as_text.text_of(report)
+    html = as_html.text_of(report)
     assert "Not listed: 2<" in html
     assert "1 listed of 3 known URLs of the site" in html
     assert "the bar leaves out the 41 on other sites" in html
 
 
 def test_text_answers_common_questions() -> None:
-    text = as_text.rendered(planted().report())
+    text = as_text.text_of(planted().report())
     assert text.startswith(f"{SITE}/  run 3, 2026-11-18 11:06 UTC, complete\n")
     assert "15 listed · 4 unlisted · 3 moved · 7 failed · 2 on other sites · sitemap +1 -6 ~2" in text
     assert (
@@ -187,7 +187,7 @@ def test_text_answers_common_questions() -> None:
     assert "  /shop → /store → /lanterns/\n" in text
     assert "Published: 15 URLs.\n" in text
     assert "mended   broken-link        1 URL: /lost\nmended   redirect-linked    1 URL: /about\n" in text
-    assert "- mended: `broken-link`, 1 URL: `/lost`\n" in as_markdown.rendered(planted().report())
+    assert "- mended: `broken-link`, 1 URL: `/lost`\n" in as_markdown.text_of(planted().report())
     assert "  Correct or remove the link to /legal.html from the template: mends 15 of 18 links\n" in text
 
 
@@ -215,7 +215,7 @@ def not_published(reason: str) -> SiteReport:
     ],
 )
 def test_markdown_has_the_refusal_as_plain_text(refused: str, shown: str) -> None:
-    text = as_markdown.rendered(not_published(refused))
+    text = as_markdown.text_of(not_published(refused))
     assert f"\n**Not published.** {shown}" in text
     assert "NOT PUBLISHED" not in text
 
@@ -223,7 +223,7 @@ def test_markdown_has_the_refusal_as_plain_text(refused: str, shown: str) -> Non
 @pytest.mark.parametrize("form", [as_text, as_markdown, as_html], ids=["text", "markdown", "html"])
 def test_a_refused_run_says_what_is_published_and_why(form: ModuleType) -> None:
     reason = "Only 1 URL would be listed: " + "the last publication had 22 of them, " * 8 + "so it stays."
-    text = form.rendered(not_published(reason))
+    text = form.text_of(not_published(reason))
     assert reason in text
     assert "Nothing was found" not in text
     assert "22" in text.replace(reason, ""), "URLs that stand published"
@@ -231,9 +231,9 @@ def test_a_refused_run_says_what_is_published_and_why(form: ModuleType) -> None:
 
 def test_unfinished_run_is_marked_as_such() -> None:
     report = planted(status="crawling").report()
-    assert "these are the findings so far" in as_text.rendered(report)
-    assert "these are the findings so far" in as_markdown.rendered(report)
-    assert "these are the findings so far" in as_html.rendered(report)
+    assert "these are the findings so far" in as_text.text_of(report)
+    assert "these are the findings so far" in as_markdown.text_of(report)
+    assert "these are the findings so far" in as_html.text_of(report)
 
 
 @pytest.mark.parametrize("text", ["a`b", "``", "`", "|", "", "a|b`` `c", "<b>", "*x*"])
@@ -256,7 +256,7 @@ def test_markdown_has_pages_that_link_in_code_spans(name: str, links: int) -> No
 
 
 def test_markdown_has_advice_as_plain_text() -> None:
-    text = as_markdown.rendered(planted().report())
+    text = as_markdown.text_of(planted().report())
     assert "1. Correct or remove the link to `/legal.html` from the template: mends 15 of 18 links\n" in text
 
 
@@ -290,7 +290,7 @@ def test_markdown_fits_into_a_comment() -> None:
     for number in range(600):
         state.page("/" + "x" * 600 + f"{number}", "failed:dns", detail="y" * 900)
         state.page("/" + "z" * 600 + f"{number}", "failed:not-found", links=[f"/{number}"], title="t")
-    assert len(as_markdown.rendered(state.report())) < as_markdown.ROOM
+    assert len(as_markdown.text_of(state.report())) < as_markdown.ROOM
 
 
 # -- HTML, without a browser ------------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ def test_html_parses_to_the_same_tree_by_the_standard(markup: str) -> None:
 
 
 def test_content_security_policy_allows_own_style_and_script() -> None:
-    text = as_html.rendered(planted().report())
+    text = as_html.text_of(planted().report())
     tree = LexborHTMLParser(text)
     [policy] = [node.attributes["content"] for node in tree.css("meta[http-equiv='Content-Security-Policy']")]
     assert policy
@@ -380,7 +380,7 @@ def test_html_breaks_no_option_in_two() -> None:
     refused = (
         "Of 9 pages, 5 left (<b>), and --max-verdict-change is 20%; /a--not-this (--force publishes it)."
     )
-    text = as_html.rendered(not_published(refused))
+    text = as_html.text_of(not_published(refused))
     option = '<span class="option">{}</span>'.format
     banner = text.partition("Not published.</strong> ")[2].partition("</p>")[0]
     assert banner == refused.replace("<b>", "&lt;b&gt;").replace(
@@ -389,7 +389,7 @@ def test_html_breaks_no_option_in_two() -> None:
 
 
 def test_html_escapes_invisible_characters_and_masks_secrets() -> None:
-    text = as_html.rendered(hostile().report())
+    text = as_html.text_of(hostile().report())
     assert not UNSEEN.search(text)
     assert "s3cr3t" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
@@ -398,7 +398,7 @@ def test_html_escapes_invisible_characters_and_masks_secrets() -> None:
 
 
 def test_html_is_noindex_and_tables_have_captions_and_headers() -> None:
-    tree = LexborHTMLParser(as_html.rendered(planted().report()))
+    tree = LexborHTMLParser(as_html.text_of(planted().report()))
     names = {node.attributes["name"]: node.attributes["content"] for node in tree.css("meta[name]")}
     assert (names["robots"], names["referrer"]) == ("noindex", "no-referrer")
     assert all(node.attributes.get("scope") for node in tree.css("th"))
@@ -419,7 +419,11 @@ def test_html_is_noindex_and_tables_have_captions_and_headers() -> None:
         ("broken-link", ["URL", "Answer", "Linked from"], ["/legal.html", "404"]),
         ("orphan", ["URL", "Answer", "Named by"], ["/dated", "200"]),
         ("sitemap-stale", ["URL", "Answer", "What", "Named by"], ["/red", "200"]),
-        ("canonical-broken", ["URL", "Answer", "Canonical"], ["/red", "200", "/gone: it is not found"]),
+        (
+            "canonical-broken",
+            ["URL", "Answer", "Canonical"],
+            ["/red", "200", "canonical /gone: it is not found"],
+        ),
         ("noindex-canonical", ["URL", "Answer", "Canonical"], ["/thanks", "200"]),
         ("noindex-for-bot", ["URL", "Answer", "Crawler"], ["/about", "200"]),
         ("blocked-file", ["File", "By", "On"], ["/p.js"]),
@@ -429,7 +433,7 @@ def test_html_is_noindex_and_tables_have_captions_and_headers() -> None:
     ],
 )
 def test_columns_of_html_say_what_they_show(code: str, heads: list[str], first: list[str]) -> None:
-    tree = LexborHTMLParser(as_html.rendered(planted().report()))
+    tree = LexborHTMLParser(as_html.text_of(planted().report()))
     (table,) = tree.css(f'table[id="t-{code}"]')
     assert [head.text() for head in table.css("th")] == heads
     row = [cell.text().removesuffix(" new").strip() for cell in table.css("tbody tr")[0].css("td")]
@@ -444,7 +448,7 @@ def test_html_with_long_urls_stays_small() -> None:
         state.page(f"/{path[1:-1]}-{number}", links=longs[:9], title="t" * 900, content="c", lastmod=None)
     for number in range(120):
         state.page(f"/m{'m' * 1_900}{number}", "moved", redirect=longs[number])
-    assert len(as_html.rendered(state.report())) < as_html.LARGEST
+    assert len(as_html.text_of(state.report())) < as_html.LARGEST
 
 
 def test_the_script_is_small() -> None:
@@ -539,7 +543,7 @@ class TestInABrowser:
 
     def test_no_script_of_the_site_runs_and_policy_refuses_nothing(self, name: str, tmp_path: Path) -> None:
         file = tmp_path / "report.html"
-        file.write_text(as_html.rendered(STATES[name]().report()))
+        file.write_text(as_html.text_of(STATES[name]().report()))
         done = browsed(file, "--dump-dom")
         assert "CONSOLE" not in done.stderr
         assert f"<title>{SITE}: report of run" in done.stdout
@@ -554,7 +558,7 @@ def test_filters_work_in_a_browser(tmp_path: Path) -> None:
             f"/lost-{number}", "failed:not-found", status=404, links=[f"/lost-{number - 1}"], seed=None
         )
     state.page("/", links=[f"/lost-{number}" for number in range(20)])
-    text = as_html.rendered(state.report())
+    text = as_html.text_of(state.report())
     driver = 'const b=document.querySelector("input[data-for=t-broken-link]");b.value="lost-7";b.dispatchEvent(new Event("input"));'
     digest = b64encode(hashlib.sha256(driver.encode()).digest()).decode()
     text = text.replace("script-src ", f"script-src 'sha256-{digest}' ").replace(
@@ -596,7 +600,7 @@ def test_many_changes_are_folded_before_the_errors() -> None:
     for number in range(21):
         state.page(f"/{number}", "failed:not-found", status=404, detail="404", was="listed")
     state.page("/new", was=None)
-    text = as_html.rendered(state.report())
+    text = as_html.text_of(state.report())
     assert '<details class="change">\n<summary><h3>No longer listed: 21</h3>' in text
     assert '<details class="change" open>\n<summary><h3>Listed now: 1</h3>' in text
     assert "<td>not found (404, 410)</td>" in text
@@ -606,6 +610,6 @@ def test_one_folder_needs_no_section() -> None:
     state = MadeState(1)
     state.page("/", links=["/a"], seed=START)
     state.page("/a")
-    assert 'id="folders"' not in as_html.rendered(state.report())
+    assert 'id="folders"' not in as_html.text_of(state.report())
     state.page("/b/c")
-    assert 'id="folders"' in as_html.rendered(state.report())
+    assert 'id="folders"' in as_html.text_of(state.report())

@@ -23,7 +23,7 @@ _UNSAFE: Final = late("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2
 PLAIN: Final = re.compile(r"[A-Za-z0-9/][A-Za-z0-9/:._~%-]*")
 
 
-def rendered(report: SiteReport) -> str:
+def text_of(report: SiteReport) -> str:
     """The items that the report has: a row for each, and for each page shown that links to it."""
     return "".join(line(row) for row in (FIELDS, *_rows(report)))
 

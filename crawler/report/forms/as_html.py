@@ -61,7 +61,7 @@ KINDS: Final = (
 )
 
 
-def rendered(report: SiteReport) -> str:
+def text_of(report: SiteReport) -> str:
     """The whole file, with fewer rows if it would be too large."""
     page = _environment(report.known.site).from_string(_file("page.html.j2"))
     text = ""

@@ -24,7 +24,7 @@ PAGES: Final = 50  # in `by_page`
 UNPUBLISHED: Final = {"bytes": None, "files": None}
 
 
-def rendered(report: SiteReport) -> str:
+def text_of(report: SiteReport) -> str:
     """The text of the file: ASCII, with credentials in URLs masked."""
     return json.dumps(masked_json(report), indent=1) + "\n"
 

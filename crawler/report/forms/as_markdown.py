@@ -36,7 +36,7 @@ _PLAIN: Final = re.compile(r"(?!\(?www\.)\(?[0-9a-z,.;:%'-]*[),.;:]*", re.IGNORE
 """A word that is no markup anywhere but at the beginning of a line."""
 
 
-def rendered(report: SiteReport) -> str:
+def text_of(report: SiteReport) -> str:
     """The whole document."""
     parts = [_head(report), *(_details(finding, report.known.site) for finding in report.findings)]
     if not report.known.run.complete:

@@ -20,7 +20,7 @@ MENDED: Final = 10  # URLs of each code
 SENTENCE: Final = 2_000  # characters of what the guard said
 
 
-def rendered(report: SiteReport) -> str:
+def text_of(report: SiteReport) -> str:
     """The whole text."""
     return "\n".join(_lines(report)) + "\n"
 
