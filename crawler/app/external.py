@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 
@@ -22,7 +22,6 @@ from crawler.model.external import CheckedLink, DueLink, ExternalCheck
 from crawler.model.log import log
 from crawler.model.note import EXTERNAL
 from crawler.parse import url as urls
-from crawler.parse.named_tuple import NamedTuple
 from crawler.ports import Frontier, reads
 from crawler.rules.external import LinkRanks
 from crawler.settings.after_run import External

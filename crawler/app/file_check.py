@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 
@@ -27,7 +27,6 @@ from crawler.model.note import BROKEN_FILES
 from crawler.model.reasons import Why
 from crawler.model.reply import Reply, Response
 from crawler.parse import url as urls
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url, origin
 from crawler.ports import Frontier, Request, reads
 from crawler.rules.external import ANSWER_BY_CAUSE, UNREACHED, answer_of, needs_get

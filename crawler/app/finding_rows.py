@@ -6,11 +6,10 @@ and the pages that link to them are read from the links of all pages, for some m
 
 from array import array
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from crawler.app import report as reports
 from crawler.app.broken_files import pages_with
-from crawler.parse.named_tuple import NamedTuple
 from crawler.ports import Reads, reads
 from crawler.report.builder import Anchors, item_of
 from crawler.report.catalogue import FILES, GROUPED, Code

@@ -8,7 +8,7 @@ Nothing here changes what is listed.
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 from msgspec import Struct
@@ -29,7 +29,6 @@ from crawler.model.rendering import Rendering
 from crawler.model.rows import AnchorRow, PageRow
 from crawler.parse.extract import Extract
 from crawler.parse.feeds import FEED_TYPES
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.normalise import Normaliser
 from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.url import Url, origin

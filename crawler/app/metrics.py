@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 
@@ -20,7 +20,6 @@ from crawler.model.note import EXTERNAL
 from crawler.model.rows import PublicationRow, RunRow
 from crawler.model.survey import Balance
 from crawler.parse import url as urls
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 from crawler.ports import Frontier, reads
 from crawler.report import metrics as values

@@ -5,13 +5,13 @@ Read from the state, so it is final only after a crawl: rules over all pages cha
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 
 from crawler.model.reasons import Cause, Why
 from crawler.model.settlement import Settlement
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 from crawler.ports import Reads, reads
 

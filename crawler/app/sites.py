@@ -7,13 +7,12 @@ Opens nothing but the settings file.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from crawler.app.settings_urls import normaliser, start_url
 from crawler.app.state import DATABASES, FOLDER, MEMORY, is_database, name_of
 from crawler.errors import ConfigError
 from crawler.parse import url as urls
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 from crawler.rules.scope import SiteScope
 from crawler.settings import load

@@ -7,7 +7,7 @@ common is formatted once, and remembered for many targets by id, 250 bytes each.
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -15,7 +15,6 @@ from crawler.app import report as reports
 from crawler.cli.typed_url import url_in_state
 from crawler.errors import ConfigError
 from crawler.model.rows import EdgeRow, PageRow, TargetRow
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Reads, reads
 from crawler.report.catalogue import Code

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 from msgspec.structs import replace
@@ -22,7 +22,6 @@ from crawler.model.external import Answer, CheckedLink, DueLink
 from crawler.model.reasons import Cause, Why
 from crawler.model.reply import Broken, Reply, Response
 from crawler.parse import url as urls
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Request
 from crawler.rules.external import (

@@ -7,7 +7,7 @@ members lease from two hosts.
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +20,6 @@ from crawler.frontier.rows import FACT_COLUMNS, of
 from crawler.frontier.visits import ANY_DEPTH, move
 from crawler.model.run import Interruption, StopReason
 from crawler.model.visit import Lease, Visit
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch
 from crawler.rules.record import LEASED, LISTED, QUEUED, SETTLED, WAITING

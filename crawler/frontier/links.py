@@ -1,6 +1,7 @@
 """What pages lead to: the rules that all backends share. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,7 +10,6 @@ from crawler.model.outcome import Moved
 from crawler.model.reasons import Why
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement
 from crawler.model.visit import Visit
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 
 

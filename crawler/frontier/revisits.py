@@ -8,7 +8,7 @@ order of responses or on interruptions. Each method is called within a transacti
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
@@ -20,7 +20,6 @@ from crawler.frontier.visits import move, release
 from crawler.model.outcome import Failed, code
 from crawler.model.reasons import Cause
 from crawler.model.survey import Knowledge
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 from crawler.rules import revisits
 from crawler.rules.noise import LastChange

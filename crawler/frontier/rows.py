@@ -5,11 +5,10 @@ How a group of rows is passed to a statement is said by `dialect`. Facts and the
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from crawler.model.reasons import Why
 from crawler.model.serialise import FACTS
-from crawler.parse.named_tuple import NamedTuple
 
 NOFOLLOW: Final = f"unlisted:{Why.NOFOLLOW.value}"
 FACT_COLUMNS: Final = tuple(fact.name for fact in FACTS)

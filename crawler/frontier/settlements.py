@@ -6,7 +6,7 @@ more.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from crawler.frontier import features
 from crawler.frontier.database import Database
@@ -21,7 +21,6 @@ from crawler.model.outcome import Failed, Kept, Later, code
 from crawler.model.serialise import detail_of, plain_facts
 from crawler.model.settlement import Settled, Settlement
 from crawler.model.visit import Lease, Link
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url, origin
 from crawler.rules.record import LEASED, WAITING, Failing, RunTime, keep_for, stays_unlisted
 from crawler.rules.revisits import Version, Watched

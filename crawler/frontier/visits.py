@@ -4,10 +4,9 @@ A visit that somebody leases or waits for meanwhile is left as it is.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from crawler.frontier.database import Database
-from crawler.parse.named_tuple import NamedTuple
 from crawler.rules.record import HELD, PLANNED, QUEUED, SETTLED
 
 ANY_DEPTH: Final = (1 << 31) - 1

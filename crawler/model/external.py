@@ -6,12 +6,11 @@ beside it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
 from crawler.model.reasons import Cause, Reason
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 
 OK: Final = "ok"

@@ -5,14 +5,13 @@ The types of the fields bound what a worker process may send: it has read hostil
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from crawler.model.reasons import Reason, Source
 from crawler.model.rendering import Count, Rendering
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import ReceivedUrl, Url
 
 LONGEST_HEADER: Final = 1_024  # characters that are kept of a header field, such as an ETag

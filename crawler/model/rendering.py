@@ -4,13 +4,12 @@ cost.
 The types of the fields bound what a worker process may send. Pure.
 """
 
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
 from crawler.model.reasons import Reason
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import ReceivedUrl
 
 MOST_INPUTS: Final = 100  # answers that are kept of one page

@@ -6,6 +6,7 @@ None. `UrlRecord` has the details of one URL.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -14,7 +15,6 @@ from crawler.model.facts import Facts, LabelledUrl
 from crawler.model.outcome import Outcome
 from crawler.model.seed import Seed
 from crawler.model.visit import Visit
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 
 PUBLISHED = "concluded"  # a value of `RunRow.status`

@@ -3,12 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Self
+from typing import NamedTuple, Self
 
 from msgspec import Struct
 
 from crawler.model.survey import Balance
-from crawler.parse.named_tuple import NamedTuple
 
 
 class Run(Struct, frozen=True):

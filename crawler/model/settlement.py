@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from crawler.model.facts import Facts, LabelledUrl
 from crawler.model.outcome import Outcome
 from crawler.model.visit import Lease, Links, Visit
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
 from crawler.model.rendering import Rendering
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 
 LONG_AGO: Final = 5_184_000  # seconds, 60 days: a build is followed by another one within that time

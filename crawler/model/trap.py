@@ -1,12 +1,11 @@
 """A crawler trap as it is reported: kind, pattern and example; and a pattern that may be one."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from crawler.model.reasons import TRAPS
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 
 SAYS: Final = {

@@ -5,14 +5,13 @@ Named tuples, as one is made for every link: a frozen dataclass takes four times
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from crawler.model.facts import Facts
 from crawler.model.outcome import Outcome, Pattern
 from crawler.model.reasons import Why
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 
 

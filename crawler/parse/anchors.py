@@ -6,13 +6,12 @@ is not decided here. Pure.
 """
 
 from itertools import islice
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.parse import encoding, files, images
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.refresh import ASCII_WHITESPACE
 
 MOST_ANCHORS: Final = 10_000  # of one page

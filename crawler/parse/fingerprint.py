@@ -12,7 +12,7 @@ from one on which only a menu or a list of other pages did. Pure.
 
 from collections.abc import Sequence
 from string import punctuation
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 from zlib import crc32
 
 from msgspec import Meta, Struct
@@ -32,7 +32,6 @@ from crawler.parse.echo import MARK, Echo
 from crawler.parse.extract import BYTES as BYTES  # noqa: PLC0414 - part of the names here, too
 from crawler.parse.extract import LABEL, WORDING_DIGITS
 from crawler.parse.late import late
-from crawler.parse.named_tuple import NamedTuple
 
 SILENT: Final = frozenset(
     {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "datalist"}

@@ -3,7 +3,7 @@
 Links and directives are collected in `html_elements`; what they mean is decided by `judge`. Pure.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, SelectolaxError
@@ -17,7 +17,6 @@ from crawler.parse import url as urls
 from crawler.parse.extract import Extract
 from crawler.parse.fingerprint import MOST_BLOCKS
 from crawler.parse.html_elements import SMALL_PAGE, Collector
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.parsed_page import MAX_LINKS, ParsedPage
 
 LONGEST_TITLE: Final = 200  # characters that are kept of a title

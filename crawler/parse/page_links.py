@@ -1,9 +1,8 @@
 """Resolves the links of a page into URLs, each once, within a limit of bytes. Pure."""
 
 from collections.abc import Collection, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.normalise import Normaliser
 from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.url import LONGEST_URL, Url

@@ -1,6 +1,6 @@
 """What was read of a page. Pure values."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 
@@ -8,7 +8,6 @@ from crawler.parse import anchors as page_anchors
 from crawler.parse import files as loaded_files
 from crawler.parse import images as shown_images
 from crawler.parse.fingerprint import MOST_PIECES, Fingerprint, PageText
-from crawler.parse.named_tuple import NamedTuple
 
 MAX_LINKS: Final = 50_000  # distinct links of one page
 MAX_CANONICALS: Final = 10  # two different ones are already ignored

@@ -7,10 +7,9 @@ of the text.
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from crawler.parse.late import late
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.refresh import ASCII_WHITESPACE
 
 _SKIP: Final = late(r"[\t\n\x0c\r ,]*")

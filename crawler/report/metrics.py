@@ -6,13 +6,12 @@ ever a label value. What is unknown is left out, so that a failed night leaves a
 
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from crawler.model.external import ExternalCounts
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.rows import PublicationRow, RunRow
 from crawler.model.survey import Balance
-from crawler.parse.named_tuple import NamedTuple
 from crawler.report.catalogue import NEEDS_COMPLETE, Code
 from crawler.report.external import EXTERNAL_KINDS
 from crawler.report.report import Finding

@@ -9,12 +9,11 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
 from crawler.model.rows import PageRow
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import origin
 from crawler.report.formatting import folders_of
 from crawler.report.url_kind import FAILED, OFF_SITE, UrlKind, is_listed, kind_of

@@ -5,7 +5,7 @@ Lists are cut to their first few items, with the number of those left out.
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,7 +14,6 @@ from crawler.model.external import ExternalCheck, ExternalCounts
 from crawler.model.rows import HostRow, RunRow
 from crawler.model.survey import NONE_VANISHED, Balance, PagesOfKind, VanishedPages
 from crawler.model.trap import Trap
-from crawler.parse.named_tuple import NamedTuple
 from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code, Severity
 from crawler.report.changes import Changes
 from crawler.report.formatting import counted

@@ -4,14 +4,13 @@ Which sources of an origin are trusted is decided over all its pages, in `lastmo
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from crawler.model.reasons import Source
 from crawler.model.survey import LONG_AGO
 from crawler.parse.extract import wording
-from crawler.parse.named_tuple import NamedTuple
 from crawler.rules.noise import HEAD, MOST_RUNS, WAY, LastChange, has_restless
 from crawler.rules.record import DAY
 

@@ -8,7 +8,7 @@ content: then two answers for nonsense show what a page has beside that. Pure.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -16,7 +16,6 @@ from crawler.model.survey import RepeatedPage
 from crawler.parse import url as urls
 from crawler.parse.extract import wording
 from crawler.parse.late import late
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 from crawler.rules.nonexistent_pages import (
     MANY_NUMBERS,

@@ -8,7 +8,7 @@ the same URL at once: a test holds both databases to the rule. Pure.
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from crawler.model.outcome import Failed, Kept, Listed, Outcome, Unlisted, code
 from crawler.model.reasons import Cause, Why
 from crawler.parse.extract import BYTES
-from crawler.parse.named_tuple import NamedTuple
 
 PLANNED, HELD, QUEUED, WAITING, LEASED, SETTLED = range(-2, 4)
 """The states of a URL: planned for a partial run, held for a round, queued, waiting until it is due, leased,

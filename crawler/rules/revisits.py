@@ -13,11 +13,10 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 from zlib import crc32
 
 from crawler.model.facts import Facts
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url, target
 
 HOUR: Final = 3_600  # seconds

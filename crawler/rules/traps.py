@@ -9,7 +9,7 @@ the rule and its constants; the frontier schedules the samples in rounds (`front
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -17,7 +17,6 @@ from crawler.model.outcome import Pattern
 from crawler.model.trap import Trap
 from crawler.parse import url as urls
 from crawler.parse.late import late
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 
 # Pages of a pattern in its first sample; links of one page into unproven patterns in a round.

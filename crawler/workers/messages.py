@@ -8,7 +8,7 @@ in which URLs are sent, and clear it after the same message when it is full.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final, TypeAlias, cast
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, cast
 
 from msgspec import Meta, Struct
 from msgspec.json import Decoder
@@ -19,7 +19,6 @@ from crawler.model.settlement import Verdict, VisitResult
 from crawler.model.visit import Lease, Links, MissingPage, Prior, Visit
 from crawler.parse import headers
 from crawler.parse.late import late
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.parsed_page import MAX_IN_HEAD, MAX_LINKS
 from crawler.parse.url import HTTP_ORIGIN, ReceivedUrl, Url
 from crawler.rules.judge import unchanged

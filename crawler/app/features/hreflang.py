@@ -5,7 +5,7 @@ localized versions). Nothing is guessed: a cluster is not completed, and a wrong
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,7 +15,6 @@ from crawler.model.outcome import says
 from crawler.model.rows import FeatureRow
 from crawler.parse import headers, languages
 from crawler.parse.extract import Extract
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import LONGEST_URL, Url

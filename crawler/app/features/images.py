@@ -8,7 +8,7 @@ Search Central, image sitemaps: `image:loc`; developers.google.com/search/docs/c
 """
 
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,6 @@ from crawler.model.reasons import Cause, Why
 from crawler.model.rows import FeatureRow
 from crawler.parse.extract import Extract
 from crawler.parse.images import MOST_IMAGES
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.normalise import Normaliser
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import LONGEST_URL, Url

@@ -4,9 +4,8 @@ The script runs in a world of its own, where the page cannot replace the functio
 """
 
 import html
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from crawler.parse.named_tuple import NamedTuple
 from crawler.parse.url import Url
 
 SCRIPT: Final = """

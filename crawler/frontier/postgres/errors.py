@@ -9,7 +9,7 @@ import re
 import socket
 import stat
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import psycopg
 from psycopg import errors
@@ -17,7 +17,6 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from crawler.errors import FrontierError, StateAway
 from crawler.frontier.postgres.address import Address
-from crawler.parse.named_tuple import NamedTuple
 
 CONNECT_TIMEOUT: Final = 10  # seconds
 # Classes of errors after which the same may succeed; 25006: a replica that is not promoted yet; 55P03 and

@@ -6,9 +6,7 @@ Each chart has a `<title>` for screen readers, and the page also has every numbe
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Final
-
-from crawler.parse.named_tuple import NamedTuple
+from typing import Final, NamedTuple
 
 WIDTH: Final = 960
 CHARACTER: Final = 7.2  # average width in units, in a label of font size 12

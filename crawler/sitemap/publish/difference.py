@@ -10,11 +10,10 @@ import gzip
 import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from crawler.model.protocol import MAX_BYTES
 from crawler.parse.late import late
-from crawler.parse.named_tuple import NamedTuple
 from crawler.sitemap.sniff import is_json, read_json
 
 EXAMPLES: Final = 3  # removed URLs that are named
