@@ -50,9 +50,8 @@ LEAST_REPEATED: Final = 5  # pages that changed as in the run before: fewer may 
 # Changes in the last runs from which on they are compared; of all text, one change in so many days or visits.
 LEAST_CHANGES: Final = 6
 EDIT_DAYS: Final = 50
-MORE_EDITED: Final = (
-    10  # one page of so many, at most, may have been edited since for that it was not visited
-)
+# One page of so many, at most, is taken to have been edited in days on which it was not visited.
+MORE_EDITED: Final = 10
 ONE_EDIT: Final = 8  # changes, if not more than one of so many is known to be an edit
 MOST_WINDOWS: Final = 20  # windows remembered for each origin
 
