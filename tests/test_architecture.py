@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 5380,
     "report": 4460,
     "fetch": 4127,
-    "frontier": 9554,
+    "frontier": 9556,
     "sitemap": 4932,
     "engine": 3987,
     "workers": 1433,

@@ -27,12 +27,14 @@ from crawler.rules.traps import SAMPLE
 # The depth that is being visited.
 FRONT: Final = f"SELECT min(depth) FROM visit WHERE state BETWEEN {QUEUED} AND {LEASED}"
 QUEUED_AT: Final = f"SELECT count(*) FROM visit WHERE state = {QUEUED} AND depth = :front"
-# What is due of a pattern is a sample that was released, but for what a sitemap of the site contains.
+# What is due of a pattern is a sample that was released, but for entries of a sitemap. What the user named is
+# visited in any case.
 HOLD: Final = f"""
-UPDATE visit SET state = {HELD} WHERE state = {QUEUED} AND depth >= :front AND (trap IS NULL OR id IN (
-    SELECT u.id FROM url AS u JOIN seed AS s ON s.id = u.seed
-    WHERE u.run = :run AND s.kind = {SeedKind.SITEMAP.value} AND u.round IS NULL
-))
+UPDATE visit SET state = {HELD} WHERE state = {QUEUED} AND depth >= :front AND id IN (
+    SELECT u.id FROM url AS u LEFT JOIN seed AS s ON s.id = u.seed WHERE u.run = :run
+        AND (u.trap IS NULL OR (u.round IS NULL AND s.kind IS NOT NULL))
+        AND coalesce(s.kind = {SeedKind.SITEMAP.value}, true)
+)
 """
 NEXT: Final = f"""
 SELECT v.id, u.url FROM visit AS v JOIN url AS u ON u.id = v.id

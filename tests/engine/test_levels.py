@@ -218,3 +218,14 @@ async def test_a_sitemap_of_junk_stays_within_the_budget(
         result = await crawl(origin, tmp_path, concurrency=8, seed_sitemaps=str(junk), state=state)
         assert len(asked(site)) <= most(len(STORIES) + 1)
         assert set(result.listed) == {"/", *STORIES}
+
+
+async def test_what_a_file_of_input_names_is_requested(tmp_path: Path) -> None:
+    """It is the user's choice, whatever most of it turns out to be."""
+    named = [f"/old/{n}" for n in range(1_500)] + STORIES
+    pages: dict[str, Page] = {"/": start(), "/story/*": story}
+    with served(pages) as (_, origin):
+        file = tmp_path / "urls.txt"
+        file.write_text("".join(f"{origin}{path}\n" for path in named))
+        result = await crawl(origin, tmp_path, concurrency=8, input=(str(file),))
+    assert result.outcomes == {"listed": len(STORIES) + 1, "failed:not-found": 1_500}
