@@ -6,19 +6,11 @@ from pathlib import Path
 import pytest
 
 from crawler.app.job import open_job
-from crawler.cli.demo.site import Site
 from crawler.testing import MemorySite
 from tests.commands import Run
+from tests.sites import star
 
 QUICK = ("--rate", "0", "--retries", "0")
-
-
-def site(*paths: str) -> Site:
-    made = Site()
-    made.page("/", links=paths)
-    for path in paths:
-        made.page(path)
-    return made
 
 
 def name_of(origin: str) -> str:
@@ -31,7 +23,7 @@ def sites_in(folder: Path) -> list[str]:
 
 
 def test_the_second_site_gets_a_folder_of_its_own(run: Run, tmp_path: Path) -> None:
-    with site("/a").serve() as first, site("/b").serve() as second:
+    with star("/a").serve() as first, star("/b").serve() as second:
         run.ok("crawl", first, *QUICK)
         own = tmp_path / "sitemaps" / name_of(second)
         for _ in range(2):
@@ -72,7 +64,7 @@ async def test_two_sites_crawled_at_the_same_time_for_the_first_time(
 
 @pytest.mark.parametrize("folder", ["out", "./out/"])
 def test_a_folder_that_was_named_is_never_shared(run: Run, tmp_path: Path, folder: str) -> None:
-    with site("/a").serve() as first, site("/b").serve() as second:
+    with star("/a").serve() as first, star("/b").serve() as second:
         run.ok("crawl", first, *QUICK, "-o", folder)
         code, _, err = run("crawl", second, *QUICK, "-o", folder)
     assert code == 6
@@ -82,7 +74,7 @@ def test_a_folder_that_was_named_is_never_shared(run: Run, tmp_path: Path, folde
 
 def test_a_published_site_keeps_its_folder_for_a_copy(run: Run, tmp_path: Path) -> None:
     base = ("--publish-base", "https://www.example.com/shop")
-    with site("/a").serve() as first, site("/a").serve() as second:
+    with star("/a").serve() as first, star("/a").serve() as second:
         run.ok("crawl", first, *QUICK, *base)
         run.ok("crawl", second, *QUICK, *base)
     assert [path.name for path in (tmp_path / "sitemaps").iterdir() if path.is_dir()] == []
