@@ -27,8 +27,8 @@ from crawler.rules.traps import SAMPLE
 # The depth that is being visited.
 FRONT: Final = f"SELECT min(depth) FROM visit WHERE state BETWEEN {QUEUED} AND {LEASED}"
 QUEUED_AT: Final = f"SELECT count(*) FROM visit WHERE state = {QUEUED} AND depth = :front"
-# What is due of a pattern is a sample that was released, but for entries of a sitemap. What the user named is
-# visited in any case.
+# Released samples of patterns stay due; entries of sitemaps are due without a sample, and held as links are.
+# URLs that the user named are never held.
 HOLD: Final = f"""
 UPDATE visit SET state = {HELD} WHERE state = {QUEUED} AND depth >= :front AND id IN (
     SELECT u.id FROM url AS u LEFT JOIN seed AS s ON s.id = u.seed WHERE u.run = :run
