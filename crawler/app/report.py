@@ -87,7 +87,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
     runs, start = list(await frontier.read(reads.AllRuns())), await frontier.read(reads.FirstStart())
     if not runs or start is None:
         raise NoState("The state contains no URLs yet: crawl first.")
-    balance = await frontier.read(reads.RunBalance())
+    balance, run = await frontier.read(reads.RunBalance()), await frontier.read(reads.NewestRun())
     newest = replace(runs[-1], outcomes=balance.outcomes)
     site = await final_site(frontier, start)
     base = await published_as(frontier, settings) or PublishBase(site, site)
@@ -123,6 +123,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         state_words=state_words(settings, start),
         program=f"sitemap-crawler {version('sitemap-crawler')}",
         robots_ignored=any(name == IGNORE_ROBOTS for name, _ in of_the_run),
+        is_partial=run is not None and run.follows is not None,
     )
 
 

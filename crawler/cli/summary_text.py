@@ -176,9 +176,10 @@ def _file_table(files: Sequence[Any]) -> Table:
         change = Text("unchanged", "dim") if file["unchanged"] else Text("written", "green")
         table.add_row(Text(printable(file["name"])), _urls(file), size(file["size"]), change)
     if rest := files[len(shown) :]:
-        unchanged = f"{sum(file['unchanged'] for file in rest):,} unchanged"
+        same = sum(file["unchanged"] for file in rest)
+        change = Text(f"{same:,} unchanged" if same else "written", "dim" if same else "green")
         urls, bytes_ = sum(file["urls"] for file in rest), sum(file["size"] for file in rest)
-        table.add_row(f"and {len(rest):,} more", counted(urls, "URL"), size(bytes_), Text(unchanged, "dim"))
+        table.add_row(f"and {len(rest):,} more", counted(urls, "URL"), size(bytes_), change)
     return table
 
 

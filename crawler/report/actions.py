@@ -26,7 +26,8 @@ NEARLY_ALL: Final = 0.8  # of a finding: what is left needs no action of its own
 SEVERITIES: Final = tuple(Severity)
 PLACED: Final = LINK_CODES | (FILES - {Code.BLOCKED_FILE})
 """Findings whose URLs have a place on pages, where they are mended."""
-OF_THE_SERVER: Final = frozenset({Code.SERVER_ERROR, Code.UNREACHABLE})  # not mended where the links are
+# Not mended where the links are.
+OF_THE_SERVER: Final = frozenset({Code.SERVER_ERROR, Code.UNREACHABLE, Code.REDIRECT_LOOP})
 _SENTENCE: Final = late(r"(?<=\.) (?=[A-Z])")
 _INDEX: Final = late(r"/(?:index|default)\.[^/?]*\Z")
 
@@ -161,7 +162,7 @@ def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
         by_page = () if finding.code in OF_THE_SERVER else finding.by_page[:1]
         for page, items in by_page:
             if _is_large(own := items - len(wide), links):
-                text = f"{finding.code.heading}: correct {page}, which has {own:,} of them"
+                text = f"{finding.code.heading}: correct those on {page}"
                 action = Action(text, own, finding.links, unit, [finding.code], page=page, quoted=[page])
                 yield action
                 mended.update(_folder(item.url) for item in finding.items if _mends(action, item))
@@ -193,6 +194,9 @@ def _rest(finding: Finding, count: int, items: Sequence[Item]) -> Action:
         linked = "" if finding.code in FILES else "linked "
         where = next(iter(item.said)) if item.links == 1 else counted(item.links, "page")
         at = f" ({only}, {linked}on {where}: {words})"
+    if item and not item.links and item.sources and finding.code in LINK_CODES - OF_THE_SERVER:
+        at = f" ({only}, named by {item.sources[0]})"
+        advice = "correct the address there, or redirect it"
     text = f"{finding.code.heading}{at}: {advice[0].lower()}{advice[1:]}"
     return Action(text, count, finding.count, unit, [finding.code], target=only, quoted=[at[2:-1]])
 

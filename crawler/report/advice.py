@@ -31,7 +31,7 @@ ADVICE: Final[Mapping[Code, str]] = {
     ),
     Code.SITEMAP_STALE: (
         "Take the address out of the sitemap that names it, or replace that sitemap by the one that this "
-        "program writes. robots.txt and the consoles of search engines should name only that one."
+        "program writes. Only that one should be named by robots.txt and in the consoles of search engines."
     ),
     Code.BROKEN_EXTERNAL: (
         "Correct or remove the link on the pages shown. What the other site answered stands beside it; one "

@@ -333,11 +333,11 @@ def site_findings(known: Known) -> Iterator[Finding]:
         ]
         yield Finding(Code.TRAP, len(items), items=items)
     if known.unreliable and known.run.complete:
-        items = [Item(f"{site}/", detail=why) for site, why in known.unreliable.items()]
+        items = [Item(site, detail=why) for site, why in known.unreliable.items()]
         yield Finding(Code.LASTMOD_LIES, len(items), items=items)
     date, listed = known.balance.date, known.balance.outcomes.get("listed", 0)
     if date and listed >= FEWEST_DATED and known.run.complete:
-        yield Finding(Code.LASTMOD_UNIFORM, 1, items=[Item(f"{known.site}/", detail=iso(date) or "")])
+        yield Finding(Code.LASTMOD_UNIFORM, 1, items=[Item(known.site, detail=iso(date) or "")])
     if known.vanished.count and known.run.complete:
         yield _vanished(known.vanished, is_new=known.run.number > 1)
     if known.shell:

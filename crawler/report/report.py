@@ -114,6 +114,7 @@ class Known(Struct, frozen=True):
     program: str = ""  # name and version
     state_words: str = ""  # those that name the state to another command; empty if it is not kept
     robots_ignored: bool = False
+    is_partial: bool = False  # a limit ended the visits; other pages are as earlier runs found them
 
     @property
     def name(self) -> str:
@@ -137,6 +138,14 @@ class Known(Struct, frozen=True):
         return self.name != self.site
 
 
+class SeverityCounts(NamedTuple):
+    """How many findings of a severity there are, how many of them are new, and how many were mended."""
+
+    total: int
+    new: int
+    mended: int
+
+
 class SiteReport(Struct, frozen=True):
     """The report of a run. Unknown values are None."""
 
@@ -154,19 +163,11 @@ class SiteReport(Struct, frozen=True):
     rules: Sequence[RuleCount]
     failing_folders: Mapping[Code, Sequence[tuple[str, int]]]  # those with most URLs of a finding
 
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """How many URLs, or groups of them, have findings: by severity, new ones, and those mended."""
-        by_severity = dict.fromkeys(Severity, 0)
-        for finding in self.findings:
-            by_severity[finding.code.severity] += finding.count
-        return {
-            "errors": by_severity[Severity.ERROR],
-            "warnings": by_severity[Severity.WARNING],
-            "infos": by_severity[Severity.INFO],
-            "new": sum(finding.new for finding in self.findings),
-            "mended": sum(sample.count for sample in self.changes.mended.values()),
-        }
+    def counts(self, severity: Severity) -> SeverityCounts:
+        """How many URLs, or groups of them, have findings of that severity."""
+        found = [finding for finding in self.findings if finding.code.severity is severity]
+        mended = (some.count for code, some in self.changes.mended.items() if code.severity is severity)
+        return SeverityCounts(sum(one.count for one in found), sum(one.new for one in found), sum(mended))
 
     def cut(self, most: int) -> "SiteReport":
         """The same report with at most `most` items of each finding; 0 for all."""

@@ -49,7 +49,9 @@ class Kind(Struct, Generic[T], frozen=True):
 
 def _text(value: object) -> str:
     value = fspath(value) if isinstance(value, PathLike) else value
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str):
+        raise ValueError("must be a text")  # noqa: TRY004 - the only error of a `Kind`
+    if not value.strip():
         raise ValueError("must not be empty")
     if any(ord(c) < 32 or ord(c) == 127 for c in value):
         raise ValueError("must not contain control characters")

@@ -143,6 +143,16 @@ def test_run_without_a_start_page_is_passed_over(run: Run, start: str, ends: int
         assert runs == "concluded\t0\nabandoned\t-\nconcluded\t0\n"
 
 
+def test_a_run_that_a_limit_ended_is_partial(run: Run) -> None:
+    """Of a site that is published: pages that the run did not visit are as earlier runs found them."""
+    with site(["/a", "/b"]).serve(port=0) as origin:
+        for words, partial in ((), False), (("--max-pages", "2"), True):
+            run.ok("crawl", f"{origin}/", *WORDS, *words)
+            _, text, _ = run("report", f"{origin}/", "--format", "json")
+            told = json.loads(text)["run"]
+            assert (told["complete"], told["partial"]) == (True, partial)
+
+
 @pytest.mark.parametrize("backend", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def test_pages_of_a_group_are_mended(run: Run, backend: str) -> None:
     state = () if backend == "sqlite" else ("--state", new_state())

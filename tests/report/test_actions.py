@@ -6,11 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from crawler.model.external import ExternalCheck, ExternalRow
+from crawler.model.seed import Seed
 from crawler.report.actions import Action, actions, words
 from crawler.report.advice import ADVICE
 from crawler.report.catalogue import Code, Severity
 from crawler.report.report import Finding, Item, Said
-from tests.report.made import NIGHT, MadeState
+from tests.report.made import NIGHT, OLD_SITEMAP, START, MadeState
 
 SITE = "https://shop.example"
 LOGO = Item(f"{SITE}/logo.png", 404, text="Shop", place="header")
@@ -60,7 +61,7 @@ def test_a_page_with_most_of_the_broken_images_is_an_action() -> None:
     items = [replace(LOGO, url=f"{SITE}/{number}.png", links=1) for number in range(5)]
     state.files = [Finding(Code.BROKEN_IMAGE, 5, 0, 5, 2, items, [(f"{SITE}/page", 4)])]
     texts = [action.text for action in actions(state.report())]
-    assert texts == [f"Broken images: correct {SITE}/page, which has 4 of them"]
+    assert texts == [f"Broken images: correct those on {SITE}/page"]
 
 
 @pytest.mark.parametrize(
@@ -68,6 +69,7 @@ def test_a_page_with_most_of_the_broken_images_is_an_action() -> None:
     [
         ("failed:server-error", "Server errors: open one of the addresses: if it fails again, "),
         ("failed:connect", "No usable response: mend the host, or correct the link if its address is wrong"),
+        ("failed:redirect-loop", "Redirects without an end: look for two rules of the server that undo "),
     ],
 )
 def test_a_page_is_not_to_blame_for_what_the_server_does(outcome: str, advice: str) -> None:
@@ -88,6 +90,18 @@ def test_a_link_of_the_template_to_a_failing_page_stays() -> None:
     state.page("/shop", "failed:server-error", status=500)
     (action,) = actions(state.report())
     assert action.text == f"Server errors: look into {SITE}/shop, linked in the template"
+
+
+@pytest.mark.parametrize(
+    ("seed", "named"), [(START, "a start URL"), (OLD_SITEMAP, f"{SITE}/old-sitemap.xml")]
+)
+def test_an_address_that_no_page_links_to_is_corrected_there(seed: Seed, named: str) -> None:
+    state = MadeState(1)
+    state.page("/lost", "failed:not-found", status=404, seed=seed)
+    action = next(one for one in actions(state.report()) if one.codes == [Code.BROKEN_LINK])
+    assert action.text == (
+        f"Broken links ({SITE}/lost, named by {named}): correct the address there, or redirect it"
+    )
 
 
 def test_one_broken_image_says_where_it_is() -> None:
@@ -202,7 +216,7 @@ def test_a_folder_whose_index_page_has_its_links_is_no_action() -> None:
     for path in (*gone, "/lost", "/gone"):
         state.page(path, "failed:not-found", status=404)
     texts = [action.text for action in about_links(state)]
-    assert f"Broken links: correct {SITE}/docs/a/index.html, which has 6 of them" in texts
+    assert f"Broken links: correct those on {SITE}/docs/a/index.html" in texts
     assert not [text for text in texts if "look into" in text]
 
 
@@ -249,6 +263,10 @@ def test_errors_come_before_warnings_however_much_these_mend() -> None:
     )
     assert [mends for severity, mends in order if severity is Severity.ERROR] == [-11, -1]
     assert found[2].codes == [Code.BROKEN_IMAGE]
+
+
+def test_an_action_is_one_sentence() -> None:
+    assert not [text for text in ADVICE.values() if re.search(r"[a-z]{4,}\. [a-z]", text)]
 
 
 def test_no_flag_in_an_advice_is_cut_by_the_end_of_a_line() -> None:

@@ -52,7 +52,7 @@ GOLDEN = {
     "broken-style": [f"{AWAY}/a.css 1"],
     "blocked-file": ["/p.js 1"],
     "trap": ["/events/2031/05 0"],
-    "lastmod-lies": ["/ 0"],
+    "lastmod-lies": [" 0"],
     "robots-line": ["/robots.txt 0"],
     "hash-routes": ["/about new 0"],
     "restricted": ["/members new 1"],

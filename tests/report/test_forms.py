@@ -32,7 +32,7 @@ from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import Code
 from crawler.report.findings import Findings
 from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text, svg
-from crawler.report.report import Finding, Item, SiteReport
+from crawler.report.report import Finding, Item, Known, SiteReport
 from tests.report.made import AWAY, HOSTILE, SITE, START, MadeState, hostile, planted
 
 ROOT = Path(__file__).parents[2]
@@ -191,14 +191,62 @@ def test_text_answers_common_questions() -> None:
     assert "  Correct or remove the link to /legal.html from the template: mends 15 of 18 links\n" in text
 
 
+def test_hosts_are_named_and_not_by_a_path() -> None:
+    report = planted().report()
+    assert f"  {SITE}  most pages carry" in as_text.text_of(report)
+    assert f"- `{SITE}`, `most pages carry" in as_markdown.text_of(report)
+
+
+@pytest.mark.parametrize(
+    ("status", "sitemap", "tile"),
+    [
+        ("concluded", "sitemap +1 -0 ~0", "1 added, 0 removed"),
+        ("refused", "sitemap unchanged", "unchanged"),
+    ],
+)
+def test_what_changed_is_said_by_severity_and_as_published(status: str, sitemap: str, tile: str) -> None:
+    state = MadeState(2, status=status, found={"broken-link": ["/lost"]})
+    state.page("/", links=["/lost", "/gone", "/undated"], seed=START, was="listed")
+    state.page("/lost", "failed:not-found", status=404, was="failed:not-found")
+    state.page("/gone", "failed:not-found", status=404)
+    state.page("/undated", lastmod=None)
+    report = replace(state.report(), known=refused(state.known()) if status == "refused" else state.known())
+    assert f" · {sitemap} · 1 error and 1 info new\n" in as_text.text_of(report)
+    tiles = LexborHTMLParser(as_html.text_of(report)).css(".tiles div")
+    assert [one.text(separator=" ") for one in tiles][1:] == [
+        "Errors 2 1 new, 0 mended",
+        "Warnings 0 0 new, 0 mended",
+        f"Sitemap since run 1 {tile}" + (" 0 dates changed" if status == "concluded" else ""),
+    ]
+
+
+@pytest.mark.parametrize("form", [as_text, as_markdown, as_html], ids=["text", "markdown", "html"])
+def test_a_partial_run_says_so(form: ModuleType) -> None:
+    report = planted().report()
+    partial = replace(report, known=replace(report.known, is_partial=True))
+    words = "A limit ended this run after 61 requests: other pages are as earlier runs found them."
+    assert words in form.text_of(partial)
+    assert words not in form.text_of(report)
+    assert checked(as_json.text_of(partial))["run"]["partial"]
+
+
+def test_a_column_does_not_repeat_its_heading() -> None:
+    cells = LexborHTMLParser(as_html.text_of(planted().report())).css("#t-orphan tbody .phone")
+    assert [cell.text() for cell in cells] == ["named by "] * 2
+
+
+def refused(known: Known, reason: str = "Too few.") -> Known:
+    """What is known of a run that the guard refused to publish."""
+    runs = [*known.runs[:-1], replace(known.runs[-1], refused=reason)]
+    return replace(known, run=runs[-1], runs=runs)
+
+
 def not_published(reason: str) -> SiteReport:
     """The report of a run that the guard refused to publish."""
     state = MadeState(3, status="refused")
     state.page("/", seed=START, was="listed")
-    known = state.known()
-    runs = [*known.runs[:-1], replace(known.runs[-1], refused=reason)]
-    refused = replace(known, run=runs[-1], runs=runs)
-    return ReportBuilder(refused, Findings.of(refused)).report({})
+    known = refused(state.known(), reason)
+    return ReportBuilder(known, Findings.of(known)).report({})
 
 
 @pytest.mark.parametrize(
@@ -427,7 +475,7 @@ def test_html_is_noindex_and_tables_have_captions_and_headers() -> None:
         ("noindex-canonical", ["URL", "Answer", "Canonical"], ["/thanks", "200"]),
         ("noindex-for-bot", ["URL", "Answer", "Crawler"], ["/about", "200"]),
         ("blocked-file", ["File", "By", "On"], ["/p.js"]),
-        ("lastmod-lies", ["Host", "What"], ["https://shop.example/"]),
+        ("lastmod-lies", ["Host", "What"], ["https://shop.example"]),
         ("trap", ["Example", "What"], ["/events/2031/05"]),
         ("mended:-broken-links", ["URL", "Now"], ["/lost", "no longer linked"]),
     ],

@@ -104,6 +104,7 @@ def test_precedence_of_flags_environment_file_and_defaults(tmp_path: Path) -> No
         ),
         ("[pace", "is not valid TOML"),
         ('[output]\noutput = ""', "'' must not be empty."),
+        ('[[section]]\nname = "a"\nmatch = ["/a/*"]', "[[section]] 1 match: ['/a/*'] must be a text."),
     ],
 )
 def test_an_error_in_the_file_is_one_sentence(tmp_path: Path, toml: str, sentence: str) -> None:

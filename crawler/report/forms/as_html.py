@@ -22,7 +22,7 @@ from crawler.parse.late import late
 from crawler.report.actions import actions
 from crawler.report.actions import words as action_words
 from crawler.report.advice import ADVICE
-from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code
+from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code, Severity
 from crawler.report.formatting import (
     counted,
     duration,
@@ -35,7 +35,7 @@ from crawler.report.formatting import (
     size,
 )
 from crawler.report.forms import svg
-from crawler.report.forms.as_text import UNFINISHED, difference, external, no_findings
+from crawler.report.forms.as_text import UNFINISHED, difference, external, no_findings, partial
 from crawler.report.overview import ELSEWHERE, Folder
 from crawler.report.printable import printable
 from crawler.report.report import SiteReport, measure
@@ -141,7 +141,10 @@ def _context(report: SiteReport) -> Mapping[str, Any]:
         "actions": actions(report),
         "action_words": action_words,
         "advice": ADVICE,
-        "counts": report.counts,
+        "tallies": [
+            ("Errors", "bad", report.counts(Severity.ERROR)),
+            ("Warnings", "warn", report.counts(Severity.WARNING)),
+        ],
         "mended": mended,
         "published": known.published,
         "state": _state(known.run),
@@ -158,6 +161,7 @@ def _context(report: SiteReport) -> Mapping[str, Any]:
         "charts": _charts(report),
         "external": external(report),
         "unfinished": UNFINISHED,
+        "partial": partial(report),
         "nothing": no_findings(report),
         "policy": Markup(policy()),  # noqa: S704 - our own words, with quotes
         "style": Markup(_file("style.css")),  # noqa: S704 - our own file

@@ -12,7 +12,7 @@ from crawler.model.rows import HostRow, RunRow
 from crawler.parse.credentials import masked
 from crawler.report.actions import Action, actions
 from crawler.report.advice import ADVICE
-from crawler.report.catalogue import Code
+from crawler.report.catalogue import Code, Severity
 from crawler.report.changes import UrlChange
 from crawler.report.external import external_json
 from crawler.report.formatting import iso
@@ -43,12 +43,12 @@ def as_json(report: SiteReport) -> dict[str, Any]:
         "program": known.program,
         "site": f"{known.site}/",
         "published_as": f"{known.name}/",
-        "run": _run(known.run),
+        "run": _run(known.run) | {"partial": known.is_partial},
         "balance": {**_fields(known.balance, "discovered", "open"), "outcomes": dict(known.balance.outcomes)},
         "published": _published(known),
         "sitemap": _sitemap(report),
         "refused": known.run.refused,
-        "counts": dict(report.counts),
+        "counts": _counts(report),
         "actions": [_action(one) for one in actions(report)],
         "mended": [
             {"code": code.value, "count": sample.count, "items": [change.url for change in sample.items]}
@@ -91,6 +91,15 @@ def _run(run: RunRow) -> dict[str, Any]:
         "started": iso(run.started),
         "ended": iso(run.ended),
         **_fields(run, "complete", "exit", "seconds", "requests", "bytes"),
+    }
+
+
+def _counts(report: SiteReport) -> dict[str, int]:
+    by_severity = {severity: report.counts(severity) for severity in Severity}
+    return {
+        **{f"{severity.value}s": counts.total for severity, counts in by_severity.items()},
+        "new": sum(counts.new for counts in by_severity.values()),
+        "mended": sum(counts.mended for counts in by_severity.values()),
     }
 
 

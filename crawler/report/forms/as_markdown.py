@@ -20,6 +20,7 @@ from crawler.report.forms.as_text import (
     linked,
     mended,
     no_findings,
+    partial,
     refusal,
     run_status,
     shown,
@@ -60,10 +61,11 @@ def _head(report: SiteReport) -> str:
         "",
         (f"**Not published.** {plain(refused)} " if refused else "") + standing(report),
         "",
+        *([words, ""] if (words := partial(report)) else []),
         *([f"{words}.", ""] if (words := external(report)) else []),
-        *(f"- mended: {code(one.value)}, {words}" for one, words in mended(report, code)),
-        "",
     ]
+    if fixed := [f"- mended: {code(one.value)}, {words}" for one, words in mended(report, code)]:
+        lines += [*fixed, ""]
     if not report.findings:
         return "\n".join([*lines, no_findings(report), ""])
     if firsts := actions(report)[:ACTIONS]:

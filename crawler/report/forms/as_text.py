@@ -6,7 +6,7 @@ from typing import Final
 from crawler.parse.credentials import masked
 from crawler.report.actions import actions
 from crawler.report.actions import words as action_words
-from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code
+from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code, Severity
 from crawler.report.external import external_json, external_words, left_words
 from crawler.report.formatting import counted, minute, said_words, shortened
 from crawler.report.printable import printable
@@ -33,8 +33,7 @@ def _lines(report: SiteReport) -> Iterator[str]:
         yield f"crawled at {printable(known.site)}/"
     yield " · ".join(balance(report))
     yield (f"NOT PUBLISHED: {words} " if (words := refusal(report)) else "") + standing(report)
-    if words := external(report):
-        yield words
+    yield from filter(None, (partial(report), external(report)))
     yield ""
     if not report.findings:
         yield no_findings(report)
@@ -91,6 +90,14 @@ def standing(report: SiteReport) -> str:
     return f"Published is the sitemap of run {published.number}, {minute(published.started)}: {urls}."
 
 
+def partial(report: SiteReport) -> str:
+    """That a limit ended the visits of the run; empty if none did."""
+    if not report.known.is_partial:
+        return ""
+    asked = counted(report.known.run.requests or 0, "request")
+    return f"A limit ended this run after {asked}: other pages are as earlier runs found them."
+
+
 def no_findings(report: SiteReport) -> str:
     """What is said in place of findings. Of a run that is not published, nothing is said to be well."""
     if report.known.run.refused:
@@ -109,10 +116,16 @@ def balance(report: SiteReport) -> list[str]:
     words = [f"{count:,} {kind}" for kind, count in sums.items() if count or kind == "listed"]
     if changes.since is not None:
         words.append(f"sitemap {difference(report)}")
-    found = report.counts
-    if found["new"] or found["mended"]:
-        words.append(f"findings {found['new']:,} new, {found['mended']:,} mended")
-    return words
+    return [*words, *_news(report)]
+
+
+def _news(report: SiteReport) -> Iterator[str]:
+    """`17 errors and 3 infos new`, `1 error mended`."""
+    every = {severity.value: report.counts(severity) for severity in Severity}
+    if new := [counted(counts.new, severity) for severity, counts in every.items() if counts.new]:
+        yield f"{' and '.join(new)} new"
+    if gone := [counted(counts.mended, severity) for severity, counts in every.items() if counts.mended]:
+        yield f"{' and '.join(gone)} mended"
 
 
 def external(report: SiteReport) -> str:
@@ -123,9 +136,9 @@ def external(report: SiteReport) -> str:
 
 
 def difference(report: SiteReport) -> str:
-    """`+3 -1 ~20`: URLs added, removed, changed; without numbers that an unfinished run does not know."""
+    """`+3 -1 ~20`: what was added to the sitemap, removed, changed; without what is not known so far."""
     changes = report.changes
-    if not changes.added.count + changes.removed.count + changes.dated.count:
+    if report.known.run.refused or not changes.added.count + changes.removed.count + changes.dated.count:
         return "unchanged"
     parts = [f"+{changes.added.count:,}"]
     if report.known.run.complete:

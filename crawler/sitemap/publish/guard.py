@@ -269,7 +269,7 @@ def _vanished_words(vanished: VanishedPages) -> str:
     alive = sum(page.is_alive for page in vanished.asked)
     return (
         f" (no link leads to {vanished.count:,} of them any more; {len(vanished.asked):,} were asked, and "
-        f"{alive:,} still answer)"
+        f"{alive:,} still {'answers' if alive == 1 else 'answer'})"
     )
 
 
