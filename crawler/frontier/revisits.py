@@ -51,7 +51,23 @@ WHERE number = :run
 """
 
 _OLDER: Final = "u.run >= :follows AND u.run < :run"
-# Pages whose content was published, or refused, since an earlier run took them over; shifted at once.
+# Most of a site after a whole run: what was published of a page for the first time is all that is known of it,
+# and a page that is as it was when it was dated stays as it is (`record.found_in_new_run`).
+_PUBLISHED: Final = f"""
+u.id = p.id AND {_OLDER} AND p.visited = :follows AND p.outcome = '{LISTED}' AND {VERSION_OF} IS NOT NULL
+"""
+_FIRST_PUBLISHED: Final = f"""
+UPDATE page AS p SET was_lastmod = p.lastmod, published_content = {VERSION_OF}, dated_content = {VERSION_OF},
+    dated_lastmod = p.lastmod, dated_header = p.header, dated_stated = p.stated FROM url AS u
+WHERE {_PUBLISHED} AND coalesce(p.published_content, p.dated_content) IS NULL AND p.dated_lastmod IS NULL
+"""
+_STAYING: Final = f"""
+{_PUBLISHED} AND p.published_content = {VERSION_OF} AND p.dated_content = {VERSION_OF}
+AND p.dated_lastmod IS NOT DISTINCT FROM p.lastmod
+AND (p.dated_header IS NOT NULL OR p.header IS NULL) AND (p.dated_stated IS NOT NULL OR p.stated IS NULL)
+"""
+# Pages whose content was published, or refused, since an earlier run took them over, or whose date was withdrawn
+# when they were not visited; shifted at once.
 _RENEWED: Final = ("id", "outcome", "facts_run", *Earlier._fields[3:])
 _TO_RENEW: Final = f"""
 SELECT p.id, p.visited, p.facts_run,
@@ -59,7 +75,9 @@ SELECT p.id, p.visited, p.facts_run,
     {of("p", Earlier._fields, content=VERSION_OF)}
 FROM page AS p JOIN url AS u ON u.id = p.id LEFT JOIN published AS b ON b.id = p.id
 WHERE p.id > :after AND {_OLDER} AND (p.visited >= :follows
-    OR (p.outcome = '{LISTED}' AND p.published_content IS DISTINCT FROM {VERSION_OF}))
+    OR (p.outcome = '{LISTED}' AND p.published_content IS DISTINCT FROM {VERSION_OF})
+    OR (p.outcome = '{LISTED}' AND u.run = :follows AND p.dated_lastmod IS DISTINCT FROM p.lastmod))
+AND NOT coalesce({_STAYING}, false)
 ORDER BY p.id LIMIT :limit
 """
 _RENEW: Final = f"""
@@ -241,6 +259,7 @@ class Revisits:
         and visited anew.
         """
         last = last_publication(self._db)
+        self._db.do(_FIRST_PUBLISHED, given)
         for rows in self._db.chunks(_TO_RENEW, given | {"last": last}):
             renewed = []
             for number, visited, facts_run, has_left, *known in rows:

@@ -25,7 +25,7 @@ from crawler.model.reasons import Cause, SeedKind, SeedOutcome, Source, Why
 from crawler.model.rendering import Inputs, Needs, PageSummary, Rendering, UsedAnswer
 from crawler.model.reply import RobotsFile
 from crawler.model.rows import AnchorRow, InPattern, PublicationRow, TargetRow
-from crawler.model.run import SessionEnd
+from crawler.model.run import SessionEnd, Terms
 from crawler.model.seed import Seed, SeedCopy, SeedSettlement
 from crawler.model.serialise import moment
 from crawler.model.settlement import KnownUrl, LinkNumbers, Settlement, Verdict
@@ -66,9 +66,11 @@ class Bench:
     clock: Clock
     reopen: Callable[[], Frontier]
 
-    async def ready(self, *urls: str, delay: float = 0.0, site: str = SITE) -> None:
+    async def ready(
+        self, *urls: str, delay: float = 0.0, site: str = SITE, terms: Terms = Terms()  # noqa: B008 - frozen
+    ) -> None:
         """Begin a run, record robots.txt of `site`, and add these URLs."""
-        await self.frontier.begin("settings")
+        await self.frontier.begin("settings", terms=terms)
         await self.frontier.store_robots(site, RobotsFile("none", fetched=self.clock()), delay)
         self.clock.now += delay
         await self.frontier.add([Visit(Url(url)) for url in urls or (ROOT,)])

@@ -1,6 +1,7 @@
 """Both databases hold what `rules.record` says: how URLs are found, and what runs keep of pages."""
 
 import random
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -11,10 +12,11 @@ from crawler.model.facts import Facts, Lastmod
 from crawler.model.outcome import Failed, Listed, code
 from crawler.model.reasons import Cause, Source, Why
 from crawler.model.rows import PublicationRow
+from crawler.model.run import Terms
 from crawler.model.serialise import seconds
 from crawler.model.settlement import Settlement, Verdict
 from crawler.model.survey import Doubts
-from crawler.model.visit import Visit
+from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url
 from crawler.ports import reads
 from crawler.rules.dated import Datable, Distrust, first_date
@@ -138,7 +140,7 @@ def facts_of(chance: random.Random) -> Facts | None:
         return None
     header, stated = (
         datetime(2024, 1, chance.randrange(1, 4), tzinfo=UTC) if chance.random() < share else None
-        for share in (0.4, 0.2)
+        for share in (0.4, 0.4)
     )
     date = first_date(SOURCES, header, stated)
     content, digest = chance.choice(("a", "b", None)), chance.choice("xy")
@@ -160,23 +162,34 @@ def doubts_about(distrust: Distrust) -> Doubts:
     )
 
 
+async def leased(bench: Bench, *, is_partial: bool) -> AsyncIterator[Lease]:
+    """All visits of a run."""
+    while leases := await bench.leases():
+        for lease in leases:
+            yield lease
+        if is_partial:
+            await bench.frontier.advance()
+
+
+@pytest.mark.parametrize("has_budgets", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-async def test_runs_keep_of_pages_what_the_rules_say(bench: Bench, seed: int) -> None:
+async def test_runs_keep_of_pages_what_the_rules_say(bench: Bench, seed: int, has_budgets: bool) -> None:
     chance, frontier = random.Random(seed), bench.frontier
     pages = {Url(f"{SITE}/{number}"): Page() for number in range(20)}
     was_published, starts, published_at = False, list[float](), 0.0
-    for run in range(8):
+    for run in range(12):
         ahead = 30 * DAY if chance.random() < 0.2 else 0.0
         bench.clock.now += DAY + ahead
-        await bench.ready(*pages)
+        is_partial = has_budgets and was_published and chance.random() < 0.5
+        await bench.ready(*pages, terms=Terms(max_pages=8 if is_partial else None))
         for page in pages.values() if max(starts, default=0.0) > bench.clock() else ():
             page.forget(bench.clock())
         starts.append(bench.clock())
         at = RunTime(bench.clock(), run + 1, interval_of(starts))
-        for lease in await bench.leases():
+        for page in pages.values() if run else ():
+            page.find(was_published=was_published)
+        async for lease in leased(bench, is_partial=is_partial):
             page, facts = pages[lease.visit.url], facts_of(chance)
-            if run:
-                page.find(was_published=was_published)
             page.settle(facts, at)
             outcome = Listed() if facts else Failed(Cause.SERVER_ERROR)
             await bench.settle(lease, outcome, facts=facts or Facts(500))
