@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 5380,
     "report": 4493,
     "fetch": 4127,
-    "frontier": 9556,
+    "frontier": 9575,
     "sitemap": 4932,
     "engine": 3987,
     "workers": 1433,
