@@ -99,11 +99,12 @@ def _by_target(finding: Finding) -> Iterator[Action]:
     """One change mends the links to an item, or its uses, on all pages."""
     is_file = finding.code in FILES
     for item in _common(finding):
-        template = PLACES.get(item.place, "the template")
-        pages = counted(item.links, "page")
-        where = f"in {template}" if item.site_wide else f"on {pages}"
+        place = PLACES.get(item.place, "the template" if item.site_wide else "")
+        pages = "" if item.site_wide else counted(item.links, "page")
+        template = " of ".join(filter(None, (place, pages)))
+        where = f"{'in' if place else 'on'} {template}"
         label = f" (“{item.text}”)" if item.text else ""
-        text = f"Correct or remove the link to {item.url}{label} from {template if item.site_wide else pages}"
+        text = f"Correct or remove the link to {item.url}{label} from {template}"
         if is_file:
             text = f"{finding.code.heading}: correct or put back {item.url}{label}, {where}"
         elif finding.code in OF_THE_SERVER:

@@ -66,13 +66,10 @@ class Finding(Struct, frozen=True):
     @property
     def says(self) -> str:
         """One sentence about the finding, with its numbers."""
-        if self.code in GROUPED:
+        if self.code in GROUPED or (self.links and self.code in FILES):
             return f"{self.code.says} {counted(self.pages, 'page')} in all."
         if not self.links:
             return self.code.says
-        if self.code in FILES:
-            they = "It is" if self.count == 1 else "They are"
-            return f"{self.code.says} {they} on {counted(self.pages, 'page')}."
         where = f" on {counted(self.pages, 'page')}" if self.pages else ""
         verb = "leads" if self.links == 1 else "lead"
         return f"{self.code.says} {counted(self.links, 'link')}{where} {verb} here."

@@ -39,9 +39,13 @@ def test_a_broken_image_of_the_template_is_one_action() -> None:
     ("uses", "own", "rest"),
     [
         ((9,), "", "mends 1 image"),  # too few: the advice alone
-        ((10,), "on 10 pages", ""),
+        ((10,), "in the header of 10 pages", ""),
         ((190, 1), "in the header", "mends 1 of 2 images"),
-        ((10, *[1] * 30), "on 10 pages", "mends 30 of 31 images"),  # a quarter, and what is left
+        (
+            (10, *[1] * 30),
+            "in the header of 10 pages",
+            "mends 30 of 31 images",
+        ),  # a quarter, and what is left
         ((10, *[1] * 31), "", "mends all 32 images"),
     ],
 )

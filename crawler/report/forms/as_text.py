@@ -71,7 +71,7 @@ def run_status(report: SiteReport) -> str:
     run = report.known.run
     if run.refused:
         return "complete, not published"
-    return "complete" if run.complete else "so far: not complete"
+    return "complete" if run.complete else "not complete"
 
 
 def refusal(report: SiteReport) -> str:
