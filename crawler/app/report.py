@@ -33,7 +33,6 @@ from crawler.model.note import (
 )
 from crawler.model.rows import PUBLISHED, AnchorRow, FeatureRow, PageRow
 from crawler.parse.credentials import masked
-from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
 from crawler.ports import Frontier, Reads, reads
 from crawler.report.builder import ITEMS, Anchors, FindingCounts, ReportBuilder
@@ -89,8 +88,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         raise NoState("The state contains no URLs yet: crawl first.")
     balance, run = await frontier.read(reads.RunBalance()), await frontier.read(reads.NewestRun())
     newest = replace(runs[-1], outcomes=balance.outcomes)
-    site = await final_site(frontier, start)
-    base = await published_as(frontier, settings) or PublishBase(site, site)
+    site, published = await final_site(frontier, start), await published_as(frontier, settings)
     from importlib.metadata import version  # noqa: PLC0415 - slow to import, and few crawls make a report
 
     line, of_the_run = await frontier.recall(ROBOTS_LINE), await frontier.recall(SETTINGS)
@@ -98,7 +96,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
     check, noted = await frontier.recall(EXTERNAL), await frontier.recall(BROKEN_FILES)
     return Known(
         site=site,
-        base=base.base,
+        base=published.base if published else site,
         run=newest,
         balance=balance,
         runs=[*runs[:-1], newest],

@@ -51,8 +51,8 @@ WHERE number = :run
 """
 
 _OLDER: Final = "u.run >= :follows AND u.run < :run"
-# Most of a site after a whole run: what was published of a page for the first time is all that is known of it,
-# and a page that is as it was when it was dated stays as it is (`record.found_in_new_run`).
+# Most of a site after a whole run: what was published of a page for the first time is all that is known of
+# it, and a page that is as it was when it was dated stays as it is (`record.found_in_new_run`).
 _PUBLISHED: Final = f"""
 u.id = p.id AND {_OLDER} AND p.visited = :follows AND p.outcome = '{LISTED}' AND {VERSION_OF} IS NOT NULL
 """
@@ -66,8 +66,8 @@ _STAYING: Final = f"""
 AND p.dated_lastmod IS NOT DISTINCT FROM p.lastmod
 AND (p.dated_header IS NOT NULL OR p.header IS NULL) AND (p.dated_stated IS NOT NULL OR p.stated IS NULL)
 """
-# Pages whose content was published, or refused, since an earlier run took them over, or whose date was withdrawn
-# when they were not visited; shifted at once.
+# Pages whose content was published, or refused, since an earlier run took them over, or whose date was
+# withdrawn when they were not visited; shifted at once.
 _RENEWED: Final = ("id", "outcome", "facts_run", *Earlier._fields[3:])
 _TO_RENEW: Final = f"""
 SELECT p.id, p.visited, p.facts_run,

@@ -67,7 +67,11 @@ class Bench:
     reopen: Callable[[], Frontier]
 
     async def ready(
-        self, *urls: str, delay: float = 0.0, site: str = SITE, terms: Terms = Terms()  # noqa: B008 - frozen
+        self,
+        *urls: str,
+        delay: float = 0.0,
+        site: str = SITE,
+        terms: Terms = Terms(),
     ) -> None:
         """Begin a run, record robots.txt of `site`, and add these URLs."""
         await self.frontier.begin("settings", terms=terms)

@@ -61,13 +61,7 @@ def as_json(report: SiteReport) -> dict[str, Any]:
             kind: {"count": count, "because": because} for kind, (count, because) in known.left_out.items()
         },
         "changes": _changes(report),
-        "lastmod": {kind: dict(counts) for kind, counts in report.lastmod.items()},
-        "clicks": [{"clicks": clicks, "urls": urls} for clicks, urls in report.clicks.items()],
-        "unreachable": report.unreachable,
-        "folders": [folder._asdict() for folder in report.folders],
-        "statuses": [{"status": status, "urls": urls} for status, urls in report.statuses.items()],
-        "slowest": _extremes(report.slowest),
-        "largest": _extremes(report.largest),
+        **_statistics(report),
         "traps": [_fields(trap, "kind", "pattern", "example") for trap in known.traps],
         "robots": _robots(report),
         "runs": [
@@ -78,6 +72,18 @@ def as_json(report: SiteReport) -> dict[str, Any]:
         ],
         "hosts": [_host(host) for host in known.hosts],
         "settings": dict(known.settings),
+    }
+
+
+def _statistics(report: SiteReport) -> dict[str, Any]:
+    return {
+        "lastmod": {kind: dict(counts) for kind, counts in report.lastmod.items()},
+        "clicks": [{"clicks": clicks, "urls": urls} for clicks, urls in report.clicks.items()],
+        "unreachable": report.unreachable,
+        "folders": [folder._asdict() for folder in report.folders],
+        "statuses": [{"status": status, "urls": urls} for status, urls in report.statuses.items()],
+        "slowest": _extremes(report.slowest),
+        "largest": _extremes(report.largest),
     }
 
 
