@@ -42,7 +42,7 @@ BUDGETS = {
     "settings": 1703,
     "ports": 970,
     "rules": 5380,
-    "report": 4493,
+    "report": 4497,
     "fetch": 4127,
     "frontier": 9575,
     "sitemap": 4932,
