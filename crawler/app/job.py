@@ -113,10 +113,11 @@ class Job(Struct, eq=False):
         balance = await self.frontier.read(reads.RunBalance())
         filtered = balance.filtered  # `Stats` counts visited URLs only
         self.stats.resume(balance.discovered - filtered, sum(balance.outcomes.values()) - filtered)
-        self._crawl = self.parts.crawl(self.frontier, self.run, self.stats, self.sinks)
-        if self._stopped.why:
-            self._crawl.stop(self._stopped.why)
-        return await self._crawl.run()
+        async with self.parts.visiting() as visitor:
+            self._crawl = self.parts.crawl(self.frontier, visitor, self.run, self.stats, self.sinks)
+            if self._stopped.why:
+                self._crawl.stop(self._stopped.why)
+            return await self._crawl.run()
 
     @property
     def over(self) -> Exit | None:

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -82,7 +82,8 @@ class Parts(Struct, frozen=True):
     """What a crawl is made of, besides its state."""
 
     given: Given
-    visitor: Visitor
+    # As long as the block lasts: then its processes end, and return their memory.
+    visiting: Callable[[], AbstractAsyncContextManager[Visitor]]
     fetcher: Fetcher
     judge: Judge
     reader: Reader
@@ -90,7 +91,9 @@ class Parts(Struct, frozen=True):
     traps: Traps
     traffic: Traffic | None
 
-    def crawl(self, frontier: Frontier, run: Run, stats: Stats, sinks: Sequence[Sink]) -> Crawl:
+    def crawl(
+        self, frontier: Frontier, visitor: Visitor, run: Run, stats: Stats, sinks: Sequence[Sink]
+    ) -> Crawl:
         """A crawl of the site. The frontier of a partial run counts its pages."""
         settings = self.given.settings
         pace, chosen = settings.pace, settings.scope
@@ -106,7 +109,7 @@ class Parts(Struct, frozen=True):
         return Crawl(
             frontier,
             site,
-            self.visitor,
+            visitor,
             stats,
             Limits(
                 pace.concurrency,
@@ -192,13 +195,17 @@ async def open_parts(
             ),
         )
         here = await stack.enter_async_context(open_visitor(settings, plain, around))
-        visitor = here.visitor
-        if settings.pace.processes > 1 and crawls:
-            pool = _worker_pool(settings, around, politeness)
-            visitor = await stack.enter_async_context(pool.running())
-        if deaths or is_database(settings):
-            visitor = SkipCrashing(visitor, deaths)
-        yield Parts(given, visitor, here.fetcher, here.judge, here.reader, politeness, traps, traffic)
+
+        @asynccontextmanager
+        async def visiting() -> AsyncIterator[Visitor]:
+            async with AsyncExitStack() as processes:
+                visitor = here.visitor
+                if settings.pace.processes > 1 and crawls:
+                    pool = _worker_pool(settings, around, politeness)
+                    visitor = await processes.enter_async_context(pool.running())
+                yield SkipCrashing(visitor, deaths) if deaths or is_database(settings) else visitor
+
+        yield Parts(given, visiting, here.fetcher, here.judge, here.reader, politeness, traps, traffic)
 
 
 async def _another_slot(frontier: Frontier, origin: str) -> float | None:

@@ -21,8 +21,8 @@ from crawler.parse.html import PageSource
 from crawler.parse.parsed_page import ParsedPage
 from crawler.workers import framing
 
-# Bytes of a page after which free memory is returned to the system: 10 MB or more, while the process is idle.
-LARGE_TREE: Final = 1_000_000
+# Bytes of a page after which free memory is returned to the system: 2 MB or more, while the process is idle.
+LARGE_TREE: Final = 200_000
 # Bytes of memory that a page may take: any page, and for each of its bytes. Honest pages take half of it: a
 # megabyte of nothing but tags 50 MB, ten of them 160.
 PAGE_MEMORY: Final = 150_000_000

@@ -610,17 +610,26 @@ async def test_retries_and_second_run_work_with_workers(tmp_path: Path) -> None:
 
 
 @both_loops
-async def test_worker_processes_exit_with_crawl(branching: Origin, tmp_path: Path) -> None:
+async def test_worker_processes_exit_with_crawl(
+    branching: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = list[Child]()
+
+    async def noted(command: Sequence[str]) -> Child:
+        workers.append(await start(command))
+        return workers[-1]
+
+    monkeypatch.setattr("crawler.workers.pool.start", noted)
     chosen = settings(
         f"http://{branching.address}:{branching.port}", tmp_path, processes=2, allow_address=("127.0.0.0/8",)
     )
     async with open_job(chosen) as job:
-        assert isinstance(job.parts.visitor, WorkerPool)
-        processes = [worker.child.process for worker in job.parts.visitor._workers]
-    assert [process.returncode for process in processes] == [0, 0], "they exited normally"
-    for process in processes:
-        with pytest.raises(ProcessLookupError):
-            os.kill(process.pid, 0)
+        await job.crawl()
+        assert [worker.process.returncode for worker in workers] == [0, 0], "they exited normally"
+        for worker in workers:
+            with pytest.raises(ProcessLookupError):
+                os.kill(worker.process.pid, 0)
+        await job.publish()
 
 
 def test_worker_knows_what_the_last_run_read_of_a_page() -> None:
