@@ -36,20 +36,20 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4549,
-    "model": 2124,
+    "model": 2135,
     "errors": 172,
     "scratch": 72,
     "settings": 1703,
     "ports": 970,
-    "rules": 5380,
-    "report": 4497,
+    "rules": 5398,
+    "report": 4507,
     "fetch": 4127,
-    "frontier": 9575,
+    "frontier": 9581,
     "sitemap": 4932,
-    "engine": 3987,
+    "engine": 4002,
     "workers": 1433,
     "app": 6254,
-    "cli": 5977,
+    "cli": 5978,
     "testing": 55,
 }
 LONGEST_MODULE = 450  # lines

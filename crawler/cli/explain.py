@@ -289,7 +289,8 @@ def _about_visit(record: UrlRecord) -> Lines:
 def _about_rendering(seen: Rendering) -> Lines:
     """Whether the scripts of the page were run, and what they changed."""
     if seen.after is None:
-        why = seen.skipped.says if seen.skipped else "the browser failed"
+        failed = f"the browser failed ({seen.failed.value})" if seen.failed else "the browser failed"
+        why = seen.skipped.says if seen.skipped else failed
         yield "rendered", f"no: {why}; needed because {seen.needs.says}"
         return
     before, after = seen.before, seen.after

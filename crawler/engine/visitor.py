@@ -16,9 +16,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from crawler.engine.robots import Access
-from crawler.model.facts import Validators
+from crawler.model.facts import Facts, Validators
 from crawler.model.outcome import Failed, Kept
-from crawler.model.rendering import Inputs, Needs, Rendering
+from crawler.model.rendering import Inputs, Rendering
 from crawler.model.reply import Broken, Reply, Response
 from crawler.model.settlement import VisitResult
 from crawler.model.visit import LONGEST_VISIT, Lease, Visit
@@ -29,6 +29,7 @@ from crawler.parse.html import PageSource
 from crawler.parse.parsed_page import ParsedPage
 from crawler.parse.url import Url
 from crawler.ports import Fetcher, Reader, Request, Room
+from crawler.rules import rendering
 from crawler.rules.judge import PAGE_STATUSES, Judge
 
 
@@ -135,19 +136,28 @@ class LocalVisitor(Struct, eq=False):
         result = await self._look(lease, reply, self._now())
         facts = result.verdict.facts
         if facts and facts.rendering and facts.rendering.is_due and isinstance(reply, Response):
-            shell = replace(reply, rendering=facts.rendering)
+            due, links = facts.rendering, result.verdict.links
+            shell = replace(reply, rendering=due)
             rendered = await self.fetcher.fetch(Request(url, shell=shell, until=until))
-            # A page that is only suspected of needing its scripts is not lost by them.
-            if not (isinstance(rendered, Broken) and facts.rendering.needs is Needs.SAMPLE):
-                result = await self._look(lease, rendered, self._now())
+            if isinstance(rendered, Broken) and rendering.can_be_read(lease, due):
+                return _noted(result, facts, due._replace(failed=rendered.cause))
+            result = await self._look(lease, rendered, self._now())
+            if (facts := result.verdict.facts) and facts.rendering:
+                made = rendering.made(url, links, result.verdict.links)
+                return _noted(result, facts, facts.rendering._replace(made=made))
         return result
 
     def _validators(self, lease: Lease) -> Validators:
-        """Those of the last run; none if the page is past its date (unavailable_after): it is judged anew."""
+        """Those of the last run; none if the page is to be judged anew.
+
+        It is past its date (unavailable_after), or could not be rendered.
+        """
         if lease.prior is None:
             return Validators()
         facts = lease.prior.facts
-        return Validators() if facts.until and facts.until <= self._now() else facts.validators
+        is_past = facts.until and facts.until <= self._now()
+        is_due = facts.rendering and facts.rendering.is_due
+        return Validators() if is_past or is_due else facts.validators
 
     def _inputs(self, lease: Lease) -> Inputs | None:
         """What a rendered page was made from, under the same conditions, unless it has failed since."""
@@ -182,6 +192,11 @@ class LocalVisitor(Struct, eq=False):
             else:
                 verdict = await anyio.to_thread.run_sync(self.judge, lease, reply, now, page)
         return VisitResult(verdict, verdict.truncated)
+
+
+def _noted(result: VisitResult, facts: Facts, seen: Rendering) -> VisitResult:
+    """The result, with more that is known of its rendering."""
+    return replace(result, verdict=replace(result.verdict, facts=facts._replace(rendering=seen)))
 
 
 class PageReader(Struct, frozen=True):

@@ -29,6 +29,10 @@ ORDER BY pages DESC, first, kind LIMIT {MOST}
 SAMPLES: Final = f"""
 SELECT url, scripts, rendering FROM known WHERE {_OF_RUN} AND rendering LIKE '["sample"%' ORDER BY url
 """
+NEW: Final = f"""
+SELECT u.url FROM known AS u JOIN page AS v ON v.id = u.via
+WHERE u.@key @any(keys, key) AND u.run = :run AND u.outcome = '{LISTED}' AND v.rendering IS NOT NULL
+"""
 SAME_BYTES: Final = f"""
 SELECT digest, count(*), min(url) FROM known
 WHERE {_OF_RUN} GROUP BY host, digest HAVING count(*) >= :least
@@ -46,7 +50,9 @@ def kinds(db: Database) -> ScriptedKinds:
     run = {"run": db.run}
     plain = [PagesOfKind(kind, count, Url(url)) for kind, count, url in db.all(PLAIN, run)]
     samples = [(Url(url), scripts, rendering.read(seen)) for url, scripts, seen in db.all(SAMPLES, run)]
-    return ScriptedKinds(plain, samples)
+    made = {to for _, _, seen in samples for to in seen.made}
+    new = db.all(NEW, {**run, "keys": db.dialect.keys(made)}) if made else []
+    return ScriptedKinds(plain, samples, frozenset(Url(url) for (url,) in new))
 
 
 def same_shell(db: Database, least: int) -> PagesOfKind | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from crawler.model.reasons import Reason
+from crawler.model.reasons import Cause, Reason
 from crawler.parse.url import ReceivedUrl
 
 MOST_INPUTS: Final = 100  # answers that are kept of one page
@@ -17,6 +17,7 @@ LONGEST_INPUTS: Final = 10_000  # characters of them, as they are stored
 LONGEST_RENDERED: Final = 20_000  # bytes of a page outside the queue that is kept
 MANY: Final = 10  # links that a list has which scripts make, beside a menu of any size
 LITTLE: Final = 100  # characters of text that scripts may add to any page: a notice, a date
+MOST_MADE: Final = 10  # links that are kept of those that scripts made
 LONGEST_ROBOTS: Final = 200  # characters that are kept of robots directives
 Count = Annotated[int, Meta(ge=0, lt=1 << 53)]
 _Field = Annotated[str, Meta(max_length=4_000, pattern=r"\A[\t -~\x80-\xff]*\Z")]  # of a header
@@ -94,6 +95,9 @@ class Rendering(NamedTuple):
     hash_routes: Count = 0  # links to #/… or #!…, which no search engine follows
     kinds: Annotated[str, Meta(max_length=40)] = ""  # of the page before that: `rules.rendering.kinds`
     inputs: Inputs | None = None  # if all of them could be kept
+    # The first links to its own host that only scripts made.
+    made: Annotated[tuple[ReceivedUrl, ...], Meta(max_length=MOST_MADE)] = ()
+    failed: Cause | None = None  # why it could not be rendered, if its HTML is judged instead
 
     @property
     def words(self) -> str:
@@ -111,6 +115,11 @@ class Rendering(NamedTuple):
         leads_on = after.links > before.links + min(before.links, MANY - 1)
         is_grown = leads_on or after.text > 2 * before.text + LITTLE
         return is_grown or (before.robots, before.canonical) != (after.robots, after.canonical)
+
+    @property
+    def needs_scripts(self) -> bool:
+        """Whether scripts show more there, as far as is known."""
+        return self.shows_more or (self.needs is Needs.PATTERN and bool(self.made))
 
     @property
     def is_due(self) -> bool:

@@ -161,6 +161,8 @@ class ScriptedKinds(Struct, frozen=True):
     plain: Sequence[PagesOfKind]  # of listed pages that were not rendered; the largest first
     # By URL: pages that were rendered as samples, their fact `scripts`, and what was seen of them.
     samples: Sequence[tuple[Url, str, Rendering]]
+    # Of the links that scripts made there: listed pages that no page without scripts led to first.
+    new: frozenset[Url] = frozenset()
 
 
 class WithContent(Struct, frozen=True):

@@ -123,6 +123,10 @@ ADVICE: Final[Mapping[Code, str]] = {
         "Give each view a path of its own, by the History API (createWebHistory in Vue Router, "
         "BrowserRouter in React Router), and link to that."
     ),
+    Code.NOT_RENDERED: (
+        "Open the page in a browser with a slow processor, and look for what keeps its scripts busy. More "
+        "time is given by --total-timeout."
+    ),
     Code.RESTRICTED: (
         "If visitors have no access either, remove the link. If they have, give the crawler a login "
         "(--auth-env, --cookie-file), or let the server admit it."

@@ -161,6 +161,10 @@ class Code(Enum):
         "hash-routes", Severity.WARNING, "Links to hash routes",
         "These pages link to addresses like #/about, which search engines take for the page itself.",
     )  # fmt: skip
+    NOT_RENDERED = (
+        "not-rendered", Severity.WARNING, "Pages that were not rendered",
+        "The scripts of these pages did not end, or the browser did: only their HTML was judged.",
+    )  # fmt: skip
     RESTRICTED = (
         "restricted", Severity.INFO, "Links to restricted pages",
         "Visitors may need a login or a permission for these URLs (401, 403, 405, 407 or 451).",

@@ -286,7 +286,9 @@ class Findings:
         seen = rendering.read(page.rendering)
         if seen.hash_routes:
             yield PageFinding(Code.HASH_ROUTES, page, counted(seen.hash_routes, "link"))
-        if seen.after and seen.needs is not Needs.ALWAYS and seen.shows_more:
+        if seen.is_due:
+            yield PageFinding(Code.NOT_RENDERED, page, seen.failed.value if seen.failed else "")
+        if seen.after and seen.needs is not Needs.ALWAYS and seen.needs_scripts:
             before = counted(seen.before.links, "link")
             yield PageFinding(
                 Code.NEEDS_SCRIPTS, page, f"{before} without scripts, {seen.after.links:,} with them"

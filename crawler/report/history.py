@@ -21,7 +21,7 @@ CHECK: Final = "check-external"
 _WITH: Final = {
     **{code: "hreflang" for code in Code if code.value.startswith("hreflang-")},
     Code.IMAGES_CUT: "images",
-    **dict.fromkeys((Code.HASH_ROUTES, Code.NEEDS_SCRIPTS), "render"),
+    **dict.fromkeys((Code.HASH_ROUTES, Code.NEEDS_SCRIPTS, Code.NOT_RENDERED), "render"),
     **dict.fromkeys((Code.BROKEN_EXTERNAL, Code.CANONICAL_BROKEN), CHECK),
 }
 """The settings without which a complete run has no such finding."""

@@ -53,7 +53,6 @@ SCOPED: Final = frozenset(
 )
 PAGE_STATUSES: Final = frozenset({200, 203})  # 203: modified by a proxy (RFC 9110 15.3.4)
 
-SHELL_TEXT: Final = 200  # characters; a page with less text and no links needs scripts
 LOGIN_TEXT: Final = 1_000  # characters; a page with more text is more than a login form
 LONGEST_TYPE: Final = 100  # characters that are kept of a media type
 
@@ -299,7 +298,7 @@ class Judge:
         avoids = avoids or _lead_to_host(links.avoided, url)
         if avoids:
             return Obstacle.NOFOLLOW
-        is_short = page.length is not None and page.length < SHELL_TEXT
+        is_short = page.length is not None and page.length < rendering.SHELL_TEXT
         if not (page.scripted and is_short):
             return None
         if rendered is None:

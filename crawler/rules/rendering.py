@@ -2,22 +2,24 @@
 
 A page that shows nothing without scripts is rendered at once. Of the others, samples are: the first page of
 each kind, chosen when nothing else is to be visited, so that neither the order in which pages arrive nor the
-number of processes changes what is rendered. If scripts showed more there, all pages of its kind are. A page
-whose HTML says noindex or names another page as canonical is not rendered: as at Google, scripts cannot take
-that back (Google Search Central, "Understand the JavaScript SEO basics").
+number of processes changes what is rendered. If scripts showed more there, or led to a page that was not
+found without them, all pages of its kind are. A page whose HTML says noindex or names another page as
+canonical is not rendered: as at Google, scripts cannot take that back (Google Search Central, "Understand the
+JavaScript SEO basics").
 """
 
 from collections import Counter
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from crawler.model.facts import Facts, Obstacle
 from crawler.model.outcome import Listed, Moved, Outcome, Unlisted
 from crawler.model.reasons import Why
-from crawler.model.rendering import Needs, PageSummary, Rendering, Skipped
+from crawler.model.rendering import MOST_MADE, Needs, PageSummary, Rendering, Skipped
 from crawler.model.reply import Response
 from crawler.model.survey import ScriptedKinds
-from crawler.model.visit import Lease
+from crawler.model.visit import Lease, Links
 from crawler.parse import url as urls
 from crawler.parse.url import Url
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:  # commands that only read a state load no parser
 LAST: Final = Url("~")  # after all URLs
 MOST_FAILING: Final = 3  # samples of a kind whose rendering fails before it counts as decided
 KIND: Final = 12  # characters of the name of a kind
+SHELL_TEXT: Final = 200  # characters; a page with less text and no links needs scripts
 
 _SKIPPED = {Why.NOINDEX: Skipped.NOINDEX, Why.CANONICAL: Skipped.CANONICAL}
 
@@ -62,7 +65,8 @@ def decided(known: ScriptedKinds) -> tuple[frozenset[str], list[Url]]:
             if not sample.is_due or failed[kind] == MOST_FAILING:
                 seen.setdefault(kind, (url, sample))
     undecided = {one.kind: one.first for one in known.plain if one.first < seen.get(one.kind, (LAST,))[0]}
-    proven = (kind for kind, (_, sample) in seen.items() if sample.shows_more and kind not in undecided)
+    more = (kind for kind, (_, it) in seen.items() if it.shows_more or not known.new.isdisjoint(it.made))
+    proven = (kind for kind in more if kind not in undecided)
     return frozenset(proven), list(dict.fromkeys(undecided.values()))
 
 
@@ -85,7 +89,23 @@ def _by_samples(lease: Lease, of: str) -> Needs | None:
         return Needs.PATTERN
     # As in the last run, before anything is chosen in this one.
     then = lease.prior.facts.rendering if of and lease.prior else None
-    return then.needs if then and (then.shows_more or then.needs is Needs.SAMPLE) else None
+    return then.needs if then and (then.needs_scripts or then.needs is Needs.SAMPLE) else None
+
+
+def made(url: Url, before: Links, after: Links) -> tuple[Url, ...]:
+    """The first links to its own host that only its scripts made."""
+    plain, here = {url, *before.urls}, f"{urls.origin(url)}/"
+    return tuple(islice((to for to in after.followed if to.startswith(here) and to not in plain), MOST_MADE))
+
+
+def can_be_read(lease: Lease, due: Rendering) -> bool:
+    """Whether the page is judged by its HTML if it cannot be rendered, as that is its own.
+
+    Of pages that look the same without scripts, all would be duplicates.
+    """
+    if due.needs is not Needs.PATTERN or not lease.scripted:
+        return due.needs is Needs.SAMPLE
+    return due.before.text >= SHELL_TEXT and due.kinds[:KIND] not in lease.scripted.kinds
 
 
 def recorded(

@@ -8,10 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from crawler.engine.visitor import LocalVisitor
+from crawler.model.facts import Validators
 from crawler.model.outcome import Failed, Listed, code
 from crawler.model.reasons import Cause
 from crawler.model.reply import Broken, Headers, Reply, Response
-from crawler.model.visit import Lease, ScriptedPages, Visit
+from crawler.model.visit import Lease, Prior, ScriptedPages, Visit
 from crawler.parse.html import PageSource
 from crawler.parse.normalise import Normaliser
 from crawler.parse.parsed_page import ParsedPage
@@ -32,7 +33,9 @@ class Answers:
 
     async def fetch(self, request: Request) -> Reply:
         self.log.append(request)
-        return Response(200, Headers([("content-type", "text/html; charset=utf-8")]), self.body)
+        return Response(
+            200, Headers([("content-type", "text/html; charset=utf-8"), ("etag", '"a"')]), self.body
+        )
 
 
 class Sandbox:
@@ -87,31 +90,39 @@ class Hanging(Answers):
         return Broken(Cause.TIMEOUT) if request.shell else reply
 
 
+NAV = b"<a href=/b>b</a><script src=/app.js></script>"
+TEXT = b"<p>Words that can be read without any script at all. " * 10
+
+
 @pytest.mark.parametrize(
-    ("body", "is_sample", "outcome"),
+    ("body", "chosen", "outcome"),
     [
-        (b"<a href=/b>b</a><p>A page that can be read<script src=/chat.js></script>", True, "listed"),
-        (b"<div id=app></div><script src=/app.js></script>", True, "failed:timeout"),
-        (
-            b"<a href=/b>b</a><p>A page of an application<script src=/app.js></script>",
-            False,
-            "failed:timeout",
-        ),
+        (NAV + b"<p>A page that can be read", "sample", "listed"),
+        (b"<div id=app></div><script src=/app.js></script>", "sample", "failed:timeout"),
+        (NAV + b"<p>A page of an application", "folder", "failed:timeout"),
+        (NAV + TEXT, "folder", "listed"),
+        (NAV + TEXT, "look", "failed:timeout"),  # all addresses show the same without scripts
     ],
 )
-async def test_sample_that_cannot_be_rendered_is_judged_by_html(
-    body: bytes, is_sample: bool, outcome: str
+async def test_readable_page_that_cannot_be_rendered_is_judged_by_html(
+    body: bytes, chosen: str, outcome: str
 ) -> None:
     judge = Judge(JudgeRules("sitemap-crawler", Normaliser(), render="auto"))
-    visitor = LocalVisitor(Hanging(body), judge, Sandbox(), lambda: 1_790_000_000.0)
+    answers = Hanging(body)
+    visitor = LocalVisitor(answers, judge, Sandbox(), lambda: 1_790_000_000.0)
     lease = Lease(1, 1, Visit(URL))
     facts = (await LocalVisitor(Answers(body), judge, Sandbox(), lambda: 0.0).visit(lease)).verdict.facts
     assert facts
-    kinds = frozenset() if is_sample else frozenset([(facts.scripts or "")[:KIND]])
-    chosen = ScriptedPages(frozenset([URL] if is_sample else []), kinds)
-    found = (await visitor.visit(replace(lease, scripted=chosen))).verdict
+    look, folder = (facts.scripts or "")[:KIND], (facts.scripts or "")[KIND:]
+    kinds = {"sample": frozenset[str](), "folder": frozenset((folder,)), "look": frozenset((look, folder))}
+    scripted = ScriptedPages(frozenset([URL] if chosen == "sample" else []), kinds[chosen])
+    found = (await visitor.visit(replace(lease, scripted=scripted))).verdict
     assert code(found.outcome) == outcome
     if outcome == "listed":
         assert found.facts
         assert found.facts.rendering
-        assert found.facts.rendering.words == "not:failed"
+        assert (found.facts.rendering.words, found.facts.rendering.failed) == ("not:failed", Cause.TIMEOUT)
+        assert found.facts.validators.etag
+        answers.log.clear()
+        await visitor.visit(replace(lease, prior=Prior(found.outcome, found.facts)))
+        assert answers.log[0].validators == Validators(), "the next night tries again"

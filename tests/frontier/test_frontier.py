@@ -959,12 +959,14 @@ async def test_calendars_are_found_alone_if_asked_for(bench: Bench, form: str, p
 async def test_pages_with_scripts_are_counted_by_kind(bench: Bench) -> None:
     await bench.ready()
     await bench.frontier.add([page(f"/{name}") for name in "abc"])
+    await bench.frontier.add([Visit(Url(f"{SITE}/d"), 1, Url(f"{SITE}/a"))])
     kinds = {
         "/": "111111111111222222222222",
         "/a": "111111111111333333333333",
         "/b": "444444444444333333333333",
     }
-    seen = Rendering(Needs.SAMPLE, after=PageSummary(5))
+    made = tuple(Url(f"{SITE}/{name}") for name in "cd")
+    seen = Rendering(Needs.SAMPLE, after=PageSummary(5), made=made)
     for lease in await bench.leases():
         of = kinds.get(target(lease.visit.url))
         shown = seen if lease.visit.url == ROOT else None
@@ -972,6 +974,7 @@ async def test_pages_with_scripts_are_counted_by_kind(bench: Bench) -> None:
     known = await bench.frontier.read(reads.KindsOfScripted())
     assert known.plain == [PagesOfKind("3" * 12, 2, Url(f"{SITE}/a"))]
     assert known.samples == [(ROOT, kinds["/"], seen)]
+    assert known.new == {f"{SITE}/c"}, "not what a page without scripts led to"
     again = await bench.frontier.read(reads.UnrenderedPages(["1" * 12, "4" * 12]))
     assert again == [f"{SITE}/a", f"{SITE}/b"]
     assert await bench.frontier.read(reads.UnrenderedPages([])) == []

@@ -567,3 +567,34 @@ async def test_what_rendered_links_say_is_read_in_the_browser(tmp_path: Path) ->
             known = await job.frontier.read(reads.AnchorsOf([page]))
     row = known[page, target]
     assert (row.text, row.landmark) == ("Gone", "nav")
+
+
+# Each section has a list of six pages, made by its scripts beside a menu of thirty links.
+@in_browser
+@pytest.mark.slow
+async def test_few_links_of_scripts_beside_a_menu_are_followed(tmp_path: Path) -> None:
+    site = Site()
+    menu = [*(f"/list/{n}" for n in range(5)), *(f"/menu/{n}" for n in range(25))]
+    site.page("/", links=menu, text=TEXT)
+    for path in menu[5:]:
+        site.page(path, links=menu, text=f"{path} {TEXT}")
+    for number in range(5):
+        items = "".join(f"<a href=/item/{number}{n}>item</a>" for n in range(6))
+        script = f"<script>document.querySelector('p').innerHTML += `{items}`</script>"
+        site.page(f"/list/{number}", links=menu, text=f"{number * 'more '} {TEXT}{script}")
+        for n in range(6):
+            known = "<script>document.body.innerHTML += '<a href=/list/0>first</a>'</script>"
+            text = f"item {(number * 6 + n) * 'x'} {TEXT}{known}"
+            site.page(f"/item/{number}{n}", links=menu[5:8], text=text)
+    with site.serve() as origin:
+        first = await crawled(settings(origin, tmp_path))
+        async with open_job(settings(origin, tmp_path)) as job:
+            await job.crawl()
+            await job.publish()
+        again = await crawled(settings(origin, tmp_path))
+    for found in (first, again):
+        needs = {path: seen.needs for path in found if (seen := rendering(found, path))}
+        assert sum(path.startswith("/item/") for path in found) == 30
+        assert sum(path.startswith("/item/") for path in needs) == 1, "its links are known without scripts"
+        lists = {path: code.value for path, code in needs.items() if path.startswith("/list/")}
+        assert lists == {"/list/0": "sample"} | dict.fromkeys(menu[1:5], "pattern")

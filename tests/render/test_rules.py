@@ -303,6 +303,8 @@ SUMMARIES = st.builds(
         *[st.integers(0, 10**12)] * 4,
         st.text(max_size=40),
         inputs=st.none(),
+        made=st.sampled_from([(), (URL,)]),
+        failed=st.none() | st.sampled_from(Cause),
     )
 )
 def test_the_stored_form_can_be_read_again(seen: Rendering) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from crawler.model import rendering
 from crawler.model.external import ExternalCheck, ExternalCounts, ExternalRow
-from crawler.model.reasons import SeedKind
+from crawler.model.reasons import Cause, SeedKind
 from crawler.model.rendering import Needs, PageSummary, Rendering
 from crawler.model.rows import EdgeRow, HostRow, LinksRow, PageRow, PublicationRow, RunRow
 from crawler.model.seed import Seed
@@ -276,7 +276,10 @@ def planted(run: int = 3, status: str = "concluded") -> MadeState:
     state.page(f"{AWAY}/gone", "unlisted:offsite", status=None, external=gone, was="unlisted:offsite")
     fine = ExternalRow("ok", 200, "", NIGHT, run, "ok")
     state.page(f"{AWAY}/fine", "unlisted:offsite", status=None, external=fine, was="unlisted:offsite")
-    state.page("/workshop", links=common, seed=OLD_SITEMAP, was="listed", lastmod=None, source=None)
+    hung = rendering.written(Rendering(Needs.PATTERN, PageSummary(30), failed=Cause.TIMEOUT))
+    state.page(
+        "/workshop", links=common, seed=OLD_SITEMAP, was="listed", lastmod=None, source=None, rendering=hung
+    )
     state.page("/closed", "listed", run=run - 1)
     state.page("/lost", "failed:not-found", run=run - 1, status=404)
     state.page("/dated", links=common, was="listed", was_lastmod=None, seed=INPUT)

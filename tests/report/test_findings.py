@@ -55,6 +55,7 @@ GOLDEN = {
     "lastmod-lies": [" 0"],
     "robots-line": ["/robots.txt 0"],
     "hash-routes": ["/about new 0"],
+    "not-rendered": ["/workshop new 0"],
     "restricted": ["/members new 1"],
     "robots-linked": ["/basket 1"],
     "noindex-linked": ["/thanks 1"],

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from crawler.model.facts import Facts
-from crawler.model.rendering import LITTLE, Needs, PageSummary, Rendering
+from crawler.model.rendering import LITTLE, MOST_MADE, Needs, PageSummary, Rendering
 from crawler.model.reply import Headers, Response
 from crawler.model.survey import PagesOfKind, ScriptedKinds
-from crawler.model.visit import Lease, ScriptedPages, Visit
+from crawler.model.visit import Lease, Links, ScriptedPages, Visit
 from crawler.parse.normalise import Normaliser
 from crawler.parse.url import Url
 from crawler.rules import rendering as rules
@@ -159,3 +159,25 @@ def test_sample_whose_rendering_fails_decides_nothing(
     proven, asked = rules.decided(ScriptedKinds(plain, known))
     assert proven == (frozenset({one, other}) if is_proven else frozenset())
     assert asked == ([f"https://a.example{sample}"] if sample else [])
+
+
+def test_links_that_only_scripts_made_are_kept() -> None:
+    before = Links((Url("https://a.example/menu"),), (Url("https://a.example/avoided"),))
+    more = [f"https://a.example/{path}" for path in ("x", "menu", "avoided", *map(str, range(20)))]
+    found = rules.made(URL, before, Links((Url("https://b.example/"), *map(Url, more))))
+    assert found == tuple(f"https://a.example/{number}" for number in range(MOST_MADE))
+    assert rules.made(URL, before, before) == ()
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_a_sample_that_led_to_a_new_page_decides(new: bool) -> None:
+    made = tuple(Url(f"https://a.example/item/{number}") for number in range(3))
+    same = PageSummary(40, text=900)
+    seen = Rendering(Needs.SAMPLE, same, same._replace(links=43), made=made)
+    kinds = frozenset(("a" * rules.KIND, "b" * rules.KIND))
+    plain = [PagesOfKind("b" * rules.KIND, 3, Url("https://a.example/y"))]
+    known = ScriptedKinds(plain, [(URL, "".join(sorted(kinds)), seen)], frozenset(made[2:] if new else ()))
+    assert rules.decided(known) == (kinds if new else frozenset(), [])
+    last = seen._replace(needs=Needs.PATTERN)  # and is rendered again the next night
+    assert (seen.needs_scripts, last.needs_scripts) == (False, True)
+    assert not last._replace(made=()).needs_scripts

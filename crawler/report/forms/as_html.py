@@ -193,7 +193,7 @@ _SECTIONS: Final = (
     )),
     ("robots", "robots.txt", ("robots-line", "robots-linked")),
     ("traps", "Crawler traps", ("trap",)),
-    ("scripts", "Pages made by scripts", ("needs-scripts", "hash-routes")),
+    ("scripts", "Pages made by scripts", ("not-rendered", "needs-scripts", "hash-routes")),
     ("dates", "Dates", ("lastmod-lies", "no-lastmod", "lastmod-uniform")),
 )  # fmt: skip
 
