@@ -23,6 +23,7 @@ from crawler.fetch.render.inputs import Recorder
 from crawler.fetch.render.policy import RequestAnswer, answer
 from crawler.fetch.render.renderer import GRACE, Renderer, _today
 from crawler.fetch.render.resources import LONGEST_WAIT, Deadline, Resources
+from crawler.fetch.render.tab import Tab
 from crawler.frontier.pace import LEASE_SECONDS
 from crawler.model import rendering
 from crawler.model.facts import Obstacle
@@ -416,6 +417,25 @@ async def test_request_of_script_asks_robots_txt_and_waits_its_slot() -> None:
     reply = await Resources(source, source.permission, source.slot).get(URL, {}, nullcontext, keep=True)
     assert reply == Broken(Cause.FORBIDDEN, "robots.txt: Disallow: /")
     assert source.log == ["robots"]
+
+
+class Session:
+    """Of the DevTools protocol: takes every command."""
+
+    async def send(self, *_: object) -> None: ...
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_requests_count_also_where_nobody_answers(allowed: bool) -> None:
+    source = Source(allowed=allowed)
+    recorder = Recorder(Resources(source, source.permission, source.slot), nullcontext, "b", 20_000)
+    tab = Tab(None, Session(), URL, Response(200), resources=recorder)  # type: ignore[arg-type]
+    for number in range(policy.MAX_REQUESTS + 50):
+        request = {"method": "GET", "url": f"https://{number}.example/", "headers": {}}
+        answered = await tab._handled({"request": request, "resourceType": "XHR", "requestId": str(number)})
+        await answered()
+    assert source.log.count("robots") == policy.MAX_REQUESTS
+    assert (tab.requests, tab.refused) == ((300, 50) if allowed else (0, 350))
 
 
 async def test_script_is_requested_once_a_run_also_by_pages_at_once() -> None:

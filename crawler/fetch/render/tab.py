@@ -83,7 +83,7 @@ class Tab:
         self._loads: defaultdict[str, anyio.Event] = defaultdict(anyio.Event)  # by number of the request
         self.redirect: str | None = None  # where its scripts led
         self.replaced: str | None = None  # the address that they show instead
-        self.requests = self.refused = self.bytes = 0
+        self.requests = self.refused = self.bytes = self._asked = 0
 
     async def render(self, now: int, limit: int) -> Snapshot | None:
         """Runs the scripts. None if they led to another page. Raises `Crashed`, playwright's `Error`.
@@ -244,7 +244,8 @@ class Tab:
             return await self._navigate(event)
         answer = policy.answer(kind, request["method"], request["url"], request["headers"], self._url)
         match answer:
-            case RequestAnswer.FETCH if self.requests < policy.MAX_REQUESTS and self.bytes < policy.MAX_BYTES:
+            # Also counted if nobody answers: which are made must not depend on when that is known.
+            case RequestAnswer.FETCH if self._asked < policy.MAX_REQUESTS and self.bytes < policy.MAX_BYTES:
                 return await self._fetch(event)
             case RequestAnswer.PREFLIGHT:
                 return partial(self._fulfil, event, 204, policy.allowing(request["headers"]), b"")
@@ -278,12 +279,12 @@ class Tab:
 
     async def _fetch(self, event: dict[str, Any]) -> Send:
         request, kind = event["request"], event["resourceType"]
-        self.requests += 1
+        self._asked += 1
         url, sent = Url(request["url"].partition("#")[0]), policy.forwarded(request["headers"])
         reply = await self.resources.get(url, sent, keep=kind in policy.CACHED)
         if not isinstance(reply, Response):
-            self.requests -= 1
             return partial(self._refuse, event)
+        self.requests += 1
         self.bytes += len(reply.body)
         headers = (policy.of_document if kind == "Document" else policy.returned)(reply.headers)
         return partial(self._fulfil, event, reply.status, headers, reply.body)
