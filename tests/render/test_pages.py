@@ -74,6 +74,18 @@ WORKER = f"""
 if ("serviceWorker" in navigator) navigator.serviceWorker.ready.then(() => {{ {links("/with-worker")} }});
 else {{ {links("/without-worker")} }}
 """
+# It waits by each clock, which go on alike, and shows dates as any page.
+SLEEPS = """
+class Day extends Date {}
+const began = Date.now(), exact = performance.now();
+while (Date.now() - began < 50) {}
+while (performance.now() - exact < 100) {}
+while (new Date().getTime() - began < 150) {}
+while (new Day() - began < 200) {}
+const right = new Day(0).toISOString().startsWith("1970") && typeof Date() === "string" && new Date(2026, 0, 2).getDate() === 2
+    && Date.UTC(1970, 0, 2) === 864e5 && new Date() instanceof Date && new Date().constructor === Date;
+if (!right) throw new Error("dates are wrong");
+"""
 WRITTEN = r"""
 const frame = document.createElement("iframe");
 const script = 'parent.document.querySelector("#app").innerHTML = "<a href=/by-frame>by</a>"';
@@ -95,6 +107,7 @@ def questions() -> Site:
         "/sections": SECTIONS,
         "/list": LIST,
         "/worker": WORKER,
+        "/sleeps": f"{SLEEPS} {links('/after-sleep')}",
         "/written": WRITTEN,
         "/hash": links("#/one", "#!two", "#three", "/after-hash"),
         "/shadow": SHADOW,
@@ -145,7 +158,14 @@ async def test_each_question_and_a_second_crawl_gives_the_same_answers(tmp_path:
             other.scope, exclude=("/section*", "/list", "/item*", "/s*", "/written", "/n*", "/plain")
         )
         again = await crawled(replace(other, scope=scope))
-    assert {"/late-found", "/deep/in-base", "/elsewhere/beside", "/after-hash", "/by-api"} <= set(found)
+    assert {
+        "/late-found",
+        "/after-sleep",
+        "/deep/in-base",
+        "/elsewhere/beside",
+        "/after-hash",
+        "/by-api",
+    } <= set(found)
     assert {"/in-shadow", "/in-nested-shadow", "/in-frame", "/by-frame", "/without-worker"} <= set(found)
     assert {f"/section-{n}" for n in range(8)} | {f"/item-{n}" for n in range(10)} <= set(found)
     assert [outcome(found, path) for path in ("/replaced", "/noted")] == ["moved", "listed"]

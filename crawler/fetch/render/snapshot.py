@@ -36,8 +36,31 @@ SCRIPT: Final = """
 }
 """
 
-PREPARE: Final = "delete Navigator.prototype.serviceWorker;"
-"""There are no service workers, as on pages without TLS: pages that ask for one would wait for ever."""
+PREPARE: Final = """
+delete Navigator.prototype.serviceWorker;
+{
+    const {now} = Date, exact = performance.now.bind(performance);
+    let last = 0, looks = 0, ahead = 0;
+    const passed = () => {
+        const shown = now();
+        looks = shown === last ? looks + 1 : 1;
+        last = shown;
+        ahead += looks % 1000 === 0;
+        return ahead;
+    };
+    const time = Date.now = () => now() + passed();
+    performance.now = () => exact() + passed();
+    Date = Date.prototype.constructor = new Proxy(Date, {
+        apply: (made) => new made(time()).toString(),
+        construct: (made, given, called) => Reflect.construct(made, given.length ? given : [time()], called),
+    });
+}
+"""
+"""There are no service workers, as on pages without TLS: pages that ask for one would wait for ever.
+
+So would scripts that look at a clock until some time has passed, as virtual time stands still meanwhile: with
+each thousand looks, their clocks go on by a millisecond.
+"""
 
 FRAME: Final = """
 (height) => new Promise((drawn) => {
