@@ -43,7 +43,7 @@ BUDGETS = {
     "ports": 970,
     "rules": 5398,
     "report": 4507,
-    "fetch": 4127,
+    "fetch": 4151,
     "frontier": 9581,
     "sitemap": 4932,
     "engine": 4002,
