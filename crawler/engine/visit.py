@@ -25,7 +25,8 @@ from crawler.parse.page_links import MAX_LINK_BYTES
 from crawler.parse.parsed_page import MAX_LINKS
 from crawler.parse.url import origin
 from crawler.ports import Frontier, Reads, Visitor, reads
-from crawler.rules.record import keep_for
+from crawler.rules import interstitials
+from crawler.rules.record import UNCLEAR_FOR, keep_for
 
 # Links of one page, above which they are checked in a thread: each takes microseconds.
 
@@ -102,6 +103,8 @@ class Visits:
         return None if self.frontier.is_lease_valid(lease) else WhyUnvisited.VOID
 
     async def _judged(self, lease: Lease, verdict: Verdict) -> Settlement:
+        if verdict.facts and await self._is_interstitial(lease, verdict):
+            verdict = interstitials.failure(verdict.facts)
         self.site.starts.answered(lease.visit.url)
         if isinstance(verdict.outcome, Moved) and lease.visit.url in self.site.starts.urls:
             await self.site.starts.moved(lease.visit.url, verdict.outcome.to)
@@ -110,6 +113,14 @@ class Visits:
             said = f"pages of {site} that say that there is no such page"
             self.site.candidates.traps.report("soft-404", said, verdict.outcome.detail)
         return await self._settlement(lease, verdict)
+
+    async def _is_interstitial(self, lease: Lease, verdict: Verdict) -> bool:
+        """Whether a published page is hidden by another one. What a start page hides is judged at the end."""
+        if self.limits.keep_failing < UNCLEAR_FOR or lease.visit.url in self.site.starts.urls:
+            return False
+        if not interstitials.is_suspected(lease, verdict):
+            return False
+        return await self.frontier.read(reads.StoredLinks(lease.id)) >= interstitials.FEWEST_BEFORE
 
     async def _settlement(self, lease: Lease, verdict: Verdict) -> Settlement:
         """The settlement. A page that fails temporarily keeps its stored links, like an unchanged page."""

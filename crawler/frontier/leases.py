@@ -16,18 +16,19 @@ from crawler.frontier import pace, queries, waits
 from crawler.frontier.database import Database
 from crawler.frontier.levels import IN_FLIGHT, Levels
 from crawler.frontier.members import Members
+from crawler.frontier.publications import run_time
 from crawler.frontier.rows import FACT_COLUMNS, of
 from crawler.frontier.visits import ANY_DEPTH, move
 from crawler.model.run import Interruption, StopReason
 from crawler.model.visit import Lease, Visit
 from crawler.parse.url import Url, origin
 from crawler.ports import Batch
-from crawler.rules.record import LEASED, LISTED, QUEUED, SETTLED, WAITING
+from crawler.rules.record import LEASED, LISTED, QUEUED, SETTLED, UNCLEAR_FOR, WAITING, Failing
 
 SOON: Final = 0.05  # seconds until a member without work asks again; doubled each time, up to
 PATIENCE: Final = 1.0  # seconds
 TIDY: Final = 1.0  # seconds between two looks at what is due again, while there is something to lease
-FIRST_FACT: Final = 11  # place of the first fact in a row of `NEXT`
+FIRST_FACT: Final = 14  # place of the first fact in a row of `NEXT`
 
 EXPIRE: Final = f"""
 UPDATE visit SET state = {QUEUED}, token = NULL, due = NULL WHERE id @first
@@ -97,8 +98,9 @@ SELECT * FROM (
 # The next visits of a host, with what an earlier run stored of their pages. Those that are reopened come
 # last.
 NEXT: Final = f"""
-SELECT t.reopened, u.depth, u.id, u.url, u.hops, w.url, t.attempts + 1, t.deaths, p.facts_run, p.outcome,
-    p.detail, {of("p", FACT_COLUMNS)}
+SELECT t.reopened, u.depth, u.id, u.url, u.hops, w.url, t.attempts + 1, t.deaths, p.failing,
+    p.failing_run, EXISTS (SELECT 1 FROM published AS b WHERE b.id = t.id), p.facts_run, p.outcome, p.detail,
+    {of("p", FACT_COLUMNS)}
 FROM (
     {_NEXT_OF.format(reopened=0)} UNION ALL {_NEXT_OF.format(reopened=1)} LIMIT :share
 ) AS t JOIN url AS u ON u.id = t.id LEFT JOIN page AS p ON p.id = t.id LEFT JOIN url AS w ON w.id = u.via
@@ -149,6 +151,9 @@ class _Due(NamedTuple):
     via: str | None
     attempts: int
     deaths: int
+    failing: float | None
+    failing_run: int | None
+    is_published: bool
     facts_run: int | None
     outcome: str | None
     detail: str | None
@@ -352,7 +357,9 @@ class Leases:
         due, facts = _Due._make(row[:FIRST_FACT]), row[FIRST_FACT:]
         prior = None
         if due.facts_run is not None and self._db.since <= due.facts_run < self._db.run:
-            prior = queries.prior(due.outcome, due.detail, facts)
+            failing = Failing.read(due.failing, due.failing_run)
+            may_stay = bool(due.is_published) and run_time(self._db).lasted(failing) < UNCLEAR_FOR
+            prior = queries.prior(due.outcome, due.detail, facts, may_stay=may_stay)
         visit = Visit(Url(due.url), due.depth, Url(due.via) if due.via else None, due.hops)
         return Lease(due.id, token, visit, due.attempts, slot.at, slot.robots_first, due.deaths, prior)
 

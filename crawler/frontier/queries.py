@@ -45,6 +45,9 @@ _STATES: Final = {
 }
 
 PAGE_FACTS: Final = 7  # from the title on
+_STORED_LINKS: Final = """
+SELECT count(*) FROM page AS p @each(p.links) WHERE p.id = :number AND j.value > 0
+"""
 _TARGET: Final = "SELECT j.value FROM (SELECT 1) AS one @each(u.links) WHERE @place = 1"
 REDIRECT: Final = f"CASE WHEN u.outcome = 'moved' THEN ({_TARGET}) END"
 STATUS: Final = "CASE WHEN u.attempts > 0 THEN u.status END"
@@ -257,10 +260,10 @@ def entry(row: tuple[Any, ...]) -> Entry:
     return Entry(Url(url), moment(at), is_day=is_day, title=title)
 
 
-def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prior | None:
+def prior(outcome: str | None, detail: str | None, facts: Sequence[Any], *, may_stay: bool) -> Prior | None:
     """What an earlier run stored of a page, for a conditional request.
 
-    `facts`: in the order of `FACT_COLUMNS`.
+    `facts`: in the order of `FACT_COLUMNS`. `may_stay`: see `Prior`.
     """
     known = facts_of(facts)
     ended = outcome_of(outcome, detail, known.lastmod if known else None)
@@ -269,7 +272,7 @@ def prior(outcome: str | None, detail: str | None, facts: Sequence[Any]) -> Prio
     # What the site shows for a nonexistent page may have changed since; the browser is asked for it again.
     is_missing = isinstance(ended, Unlisted) and ended.why is Why.SOFT_404
     is_rendered = known.rendering is not None and known.rendering.inputs is not None
-    return None if is_missing and not is_rendered else Prior(ended, known)
+    return None if is_missing and not is_rendered else Prior(ended, known, may_stay)
 
 
 def host_rows(db: Database) -> Sequence[HostRow]:
@@ -346,6 +349,11 @@ def record(db: Database, url: Url) -> UrlRecord | None:
 def number_of(db: Database, url: Url) -> int:
     """See `ports.reads.NumberOf`."""
     return next((row[1] for row in db.all(_IDS, {"keys": db.dialect.keys([url])})), 0)
+
+
+def stored_links(db: Database, number: int) -> int:
+    """See `ports.reads.StoredLinks`."""
+    return db.count(_STORED_LINKS, {"number": number})
 
 
 def linking(db: Database, url: Url, most: int) -> LinkingPages:

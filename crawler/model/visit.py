@@ -70,6 +70,7 @@ class Prior(Struct, frozen=True):
 
     outcome: Outcome
     facts: Facts
+    may_stay: bool = False  # it is published, and has not been unclear for long (`rules.record`)
 
 
 class Link(NamedTuple):

@@ -1,8 +1,7 @@
 """A role of the frontier: everything that can be read from the state.
 
-A `Query` has one answer, read in one transaction; a `RowKind` may have a row for each URL. They are values,
-and two verbs take them all: `Reads.read` and `Reads.stream`. Reading changes nothing and takes no lock. "This
-run" is the newest one. What changes the state is a verb of the other roles.
+A `Query` has one answer, read in one transaction; a `RowKind` may have a row for each URL. Reading changes
+nothing and takes no lock. "This run" is the newest one. What changes the state is a verb of the other roles.
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -235,11 +234,16 @@ class CopyOfSeed(Query[SeedCopy | None], frozen=True):
 class LinksToFollow(Query[Sequence[Sequence[Link]]], frozen=True):
     """For each page, its links as last parsed with these settings, if they may lead to anything new.
 
-    Links whose numbers would be positive in `Settled` may be left out, unless the page is a redirect or has
-    another canonical, or the URL has a trap pattern.
+    Those that `Settled` knows may be left out, but for redirects, other canonicals and URLs in a pattern.
     """
 
     leases: Sequence[Lease]
+
+
+class StoredLinks(Query[int], frozen=True):
+    """How many links a page had when it was last parsed, without those with nofollow."""
+
+    number: int  # its id
 
 
 class DateEvidence(Query[survey.DatesSeen], frozen=True):

@@ -126,6 +126,7 @@ UNCLEAR_FOR: Final = 172_800.0  # seconds: after two days such an answer is take
 PASSING: Final = frozenset({
     Cause.SERVER_ERROR, Cause.RATE_LIMITED, Cause.TIMEOUT, Cause.CONNECT, Cause.TRUNCATED, Cause.PROTOCOL,
     Cause.DNS, Cause.TLS, Cause.CODING, Cause.PARSE, Cause.CRASHED, Cause.ROBOTS_DOWN, Cause.WALL,
+    Cause.INTERSTITIAL,
 })  # fmt: skip
 """Failures without a complete, readable response of the site: they may be temporary."""
 
@@ -242,7 +243,7 @@ AVERTED: Final[Mapping[str, frozenset[Cause]]] = {
     "max-body": frozenset({Cause.TOO_LARGE}),
     "max-redirects": frozenset({Cause.REDIRECTS}),
     "max-wait": frozenset({Cause.RATE_LIMITED}),
-    "retries": PASSING - {Cause.TLS, Cause.PARSE, Cause.CRASHED, Cause.ROBOTS_DOWN},
+    "retries": PASSING - {Cause.TLS, Cause.PARSE, Cause.CRASHED, Cause.ROBOTS_DOWN, Cause.INTERSTITIAL},
 }
 """The limits among the settings, with the failures that a larger value may avert."""
 

@@ -31,6 +31,13 @@ ANSWERS = {
     "429": httpx.Response(429, headers={"x-vercel-mitigated": "challenge"}),
     "503": httpx.Response(503, headers={"cf-mitigated": "challenge"}),
 }
+CHECK = "<title>One moment</title>{}<p>We make sure that you are no robot. Please wait.</p>"
+UNKNOWN = {
+    "unknown": httpx.Response(200, html=CHECK.format("")),
+    "unknown, noindex": httpx.Response(200, html=CHECK.format('<meta name="robots" content="noindex">')),
+    "unknown, canonical": httpx.Response(200, html=CHECK.format('<link rel="canonical" href="/">')),
+    "unknown, empty": httpx.Response(200, html=""),
+}
 
 
 def night(web: respx.MockRouter, walled: Callable[[str], bool], wall: httpx.Response) -> None:  # noqa: F811
@@ -50,7 +57,7 @@ def night(web: respx.MockRouter, walled: Callable[[str], bool], wall: httpx.Resp
     web.get(url__startswith=SITE).mock(side_effect=answer)
 
 
-@pytest.mark.parametrize("wall", ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize("wall", (ANSWERS | UNKNOWN).values(), ids=ANSWERS | UNKNOWN)
 async def test_pages_that_a_firewall_answers_for_stay_as_they_were(
     web: respx.MockRouter,  # noqa: F811
     tmp_path: Path,

@@ -5,13 +5,13 @@ import itertools
 import pytest
 
 from crawler.model.facts import Facts
-from crawler.model.outcome import Failed, Listed, Outcome
-from crawler.model.reasons import Cause
+from crawler.model.outcome import Failed, Listed, Outcome, Unlisted
+from crawler.model.reasons import Cause, Why
 from crawler.model.rows import PublicationRow
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.ports import reads
-from tests.frontier.test_frontier import ROOT, SITE, Bench, page
+from tests.frontier.test_frontier import DAY, ROOT, SITE, Bench, page
 from tests.frontier.test_frontier import bench as bench  # noqa: PLC0414 - a fixture
 
 pytestmark = pytest.mark.anyio
@@ -86,3 +86,25 @@ async def test_pages_that_were_not_requested_are_not_asked_again(bench: Bench) -
     (lease,) = await bench.leases()
     await bench.settle(lease, Listed(), Visit(Url(f"{SITE}/b"), 1, Url(f"{SITE}/a")))
     assert await bench.frontier.read(reads.AnsweringPages(5)) == []
+
+
+async def test_a_published_page_may_stay_and_its_links_are_counted(bench: Bench) -> None:
+    """For two days after its first failure; see `rules.interstitials`."""
+    hidden, barred = Failed(Cause.INTERSTITIAL), Unlisted(Why.NOINDEX)
+    seen = list[tuple[bool, ...]]()
+    for outcome in (Listed(), hidden, hidden, hidden):
+        await bench.ready(ROOT, SITE + "/second")
+        leases = await bench.leases()
+        seen.append(tuple(lease.prior is not None and lease.prior.may_stay for lease in leases))
+        stored = [await bench.frontier.read(reads.StoredLinks(lease.id)) for lease in leases]
+        assert stored == ([0, 0] if outcome == Listed() else [2, 0])
+        found = (page("/1"), page("/2"), page("/3", filtered=Why.NOFOLLOW)) if outcome == Listed() else ()
+        await bench.settle(leases[0], outcome, *found, facts=Facts(200))
+        await bench.settle(leases[1], barred, facts=Facts(200))
+        for lease in await bench.leases():
+            await bench.settle(lease, barred)
+        await bench.frontier.finish()
+        await bench.frontier.mark_published(PublicationRow(1))
+        await bench.frontier.conclude()
+        bench.clock.now += DAY
+    assert seen == [(False, False), (True, False), (True, False), (False, False)]

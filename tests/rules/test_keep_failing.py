@@ -32,6 +32,7 @@ WHEN = datetime(2024, 5, 1, 12, tzinfo=UTC)
     [
         *((Failed(cause), WEEK) for cause in (Cause.SERVER_ERROR, Cause.RATE_LIMITED, Cause.TIMEOUT, Cause.TRUNCATED)),
         *((Failed(cause), WEEK) for cause in (Cause.CONNECT, Cause.DNS, Cause.TLS, Cause.PROTOCOL, Cause.PARSE, Cause.WALL)),
+        (Failed(Cause.INTERSTITIAL), WEEK),
         (Unlisted(Why.ROBOTS_DOWN), WEEK),
         *((Failed(cause), UNCLEAR_FOR) for cause in (Cause.FORBIDDEN, Cause.CLIENT_ERROR, Cause.STATUS)),
         *((Failed(cause), UNCLEAR_FOR) for cause in (Cause.REDIRECT, Cause.REDIRECT_LOOP, Cause.REDIRECTS)),
@@ -131,6 +132,33 @@ async def test_temporarily_failing_page_stays_listed_for_a_week(nights: Nights) 
     assert "/1" not in nights.entries
     del nights.status["/1"]
     assert (await nights.night())["/1"] == "listed"
+
+
+def consent(_: Any) -> CannedResponse:
+    return Site.answer(200, b"<title>Before you continue</title><p>Do you agree?")
+
+
+@pytest.mark.system
+async def test_page_behind_an_unknown_check_is_as_it_was_for_two_days(nights: Nights) -> None:
+    nights.page("/1", "/2", "/3", "/4", title="One")
+    nights.page("/2", "/3", "/4", title="Two")
+    await nights.night(-WEEK)
+    nights.site.respond("/1", consent)
+    nights.site.respond("/2", consent)
+    for _ in range(2):
+        outcomes = await nights.night()
+        assert (outcomes["/1"], nights.entries["/1"]) == ("kept:interstitial", WHEN)
+        assert outcomes["/2"] == "listed", "it had few links"
+    assert (await nights.night())["/1"] == "listed"
+    assert nights.entries["/1"] != WHEN, "after two days it is what it shows"
+
+
+@pytest.mark.system
+async def test_who_keeps_nothing_lists_what_is_shown(nights: Nights) -> None:
+    nights.page("/1", "/2", "/3", "/4", title="One")
+    await nights.night(-WEEK)
+    nights.site.respond("/1", consent)
+    assert (await nights.night(keep_failing=DAY))["/1"] == "listed"
 
 
 @pytest.mark.slow
