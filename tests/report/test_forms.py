@@ -235,6 +235,12 @@ def test_a_column_does_not_repeat_its_heading() -> None:
     assert [cell.text() for cell in cells] == ["named by "] * 2
 
 
+def test_settings_are_shown_as_they_were_given() -> None:
+    report = planted().report()
+    known = replace(report.known, settings=[("start", f"{SITE}/")])
+    assert f"<td>{SITE}/</td>" in as_html.text_of(replace(report, known=known))
+
+
 def refused(known: Known, reason: str = "Too few.") -> Known:
     """What is known of a run that the guard refused to publish."""
     runs = [*known.runs[:-1], replace(known.runs[-1], refused=reason)]

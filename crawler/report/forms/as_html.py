@@ -168,7 +168,6 @@ def _context(report: SiteReport) -> Mapping[str, Any]:
         "script": Markup(_file("filter.js")),  # noqa: S704 - our own file
         "runs": list(known.runs)[-RUNS:],
         "sections": _SECTIONS,
-        "codes": {code.value: code for code in Code},
     }
 
 
