@@ -440,6 +440,10 @@ def test_html_breaks_no_option_in_two() -> None:
     assert banner == refused.replace("<b>", "&lt;b&gt;").replace(
         "--max-verdict-change", option("--max-verdict-change")
     ).replace("--force", option("--force"))
+    known = replace(planted().known(), state_words="--state '<b>.db'")
+    text = as_html.text_of(replace(planted().report(most=1), known=known))
+    words = f"sitemap-crawler list findings {option('--only')} broken-link {option('--state')} &#39;&lt;b&gt;.db&#39;"
+    assert f"the first 1 of 2; all: <code>{words}</code>" in text
 
 
 def test_html_escapes_invisible_characters_and_masks_secrets() -> None:
