@@ -204,5 +204,9 @@ def _rest(finding: Finding, count: int, items: Sequence[Item]) -> Action:
 
 def words(action: Action) -> str:
     """`mends 286 of 331 links`."""
-    of = "all" if action.mends == action.of and action.of > 1 else f"{action.mends:,} of"
-    return f"mends {of} {counted(action.of, action.unit)}" if action.of > 1 else f"mends 1 {action.unit}"
+    if action.of == 1:
+        return f"mends 1 {action.unit}"
+    if action.mends == action.of == 2:
+        return f"mends both {action.unit}s"
+    of = "all" if action.mends == action.of else f"{action.mends:,} of"
+    return f"mends {of} {counted(action.of, action.unit)}"

@@ -60,8 +60,8 @@ class Code(Enum):
         "Visitors who follow a link to one of these URLs on other sites get no page.",
     )  # fmt: skip
     CLIENT_ERROR = (
-        "client-error", Severity.WARNING, "Other errors of a request",
-        "The server takes requests for these URLs as invalid (4xx, but for those of restricted pages).",
+        "client-error", Severity.WARNING, "Other client errors (4xx)",
+        "The server responds with 4xx to these URLs, other than 404, 410 and those of restricted pages.",
     )  # fmt: skip
     CANONICAL_CHAIN = (
         "canonical-chain", Severity.WARNING, "Canonical URL is not indexable",

@@ -187,8 +187,7 @@ def _from_file(file: Path | None, known: Iterable[Setting]) -> Iterator[RawValue
         if section == SITE:
             continue
         if section not in sections:
-            name = _shown(section).strip("'\"")
-            raise ConfigError(f"{file}: there is no section [{name}]{nearest(section, sections)}")
+            raise _no_section(file, section, sections, is_key=not isinstance(values, dict))
         if section in tables:
             yield RawValue(tables[section], values, f"{file} {tables[section].heading}")
             continue
@@ -201,6 +200,17 @@ def _from_file(file: Path | None, known: Iterable[Setting]) -> Iterator[RawValue
                     f"{file}: [{section}] has no key {_shown(name)}{_elsewhere(name, section, sections)}"
                 )
             yield RawValue(found, value, f"{file} [{section}] {found.name}")
+
+
+def _no_section(
+    file: Path, name: str, sections: Mapping[str, Mapping[str, Setting]], *, is_key: bool
+) -> ConfigError:
+    """The error about a name that is no section. `is_key`: it stands above all sections, with a value."""
+    homes = [section for section, keys in sections.items() if name.replace("_", "-") in keys]
+    shown = _shown(name).strip("'\"")
+    if homes and is_key:
+        return ConfigError(f"{file}: {shown} stands above all sections; it belongs below [{homes[0]}].")
+    return ConfigError(f"{file}: there is no section [{shown}]{nearest(name, sections)}")
 
 
 def site_tables(file: Path | None) -> list[SiteTable]:

@@ -39,6 +39,7 @@ def test_a_broken_image_of_the_template_is_one_action() -> None:
     ("uses", "own", "rest"),
     [
         ((9,), "", "mends 1 image"),  # too few: the advice alone
+        ((9, 9), "", "mends both images"),
         ((10,), "in the header of 10 pages", ""),
         ((190, 1), "in the header", "mends 1 of 2 images"),
         (

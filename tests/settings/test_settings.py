@@ -41,6 +41,7 @@ def test_precedence_of_flags_environment_file_and_defaults(tmp_path: Path) -> No
     ("toml", "sentence"),
     [
         ("[pase]\nrate = 1", "there is no section [pase]; did you mean pace?"),
+        ("max_pages = 1", "max_pages stands above all sections; it belongs below [scope]."),
         ("[pace]\nrat = 1", "[pace] has no key 'rat'; did you mean rate?"),
         ("[http]\nrate = 1", "[http] has no key 'rate'; it belongs to [pace]."),
         ("[pace]\nrate = -1", "[pace] rate: -1 must be a number from 0 to 100000."),
