@@ -45,7 +45,7 @@ MANY_SHARING = 10  # listed pages without a content of their own, from which on 
 
 async def state_facts(frontier: Frontier, published: Published | None, settings: Settings) -> dict[str, Any]:
     """What the state and the publication, if there was one, tell."""
-    (balance, sitemaps, known, traps), (check, lies, date_notes, left_out) = await together(
+    (balance, sitemaps, known, traps), (check, unreliable, date_notes, left_out) = await together(
         together(
             frontier.read(reads.RunBalance()),
             frontier.read(reads.Sitemaps()),
@@ -65,7 +65,7 @@ async def state_facts(frontier: Frontier, published: Published | None, settings:
         "balanced": balance.balanced,
         "outcomes": dict(balance.outcomes),
         "dated": dict(balance.dated),
-        "lies": lies,
+        "unreliable": unreliable,
         "date_notes": date_notes,
         "traps": trap_facts(traps),
         "external": external_json(check, await frontier.read(reads.CountAnswers()) if check else None),

@@ -120,7 +120,7 @@ def date_words(facts: Facts) -> str:
     shown = [f"{count:,} of {counted(listed, 'listed page')} with a lastmod ({100 * count // listed}%)"]
     if set(dated) - {"header"}:
         shown += [f"{count:,} from {Source.of(source).says}" for source, count in dated.items()]
-    shown += [f"Last-Modified of {site} is not trusted: {why}" for site, why in facts["lies"].items()]
+    shown += [f"Last-Modified of {site} is not trusted: {why}" for site, why in facts["unreliable"].items()]
     return _lines(*shown, *facts["date_notes"])
 
 
@@ -159,7 +159,7 @@ LINES: Final = (
     Line("balanced", default=True),
     Line("outcomes", {}),
     Line("dated", {}, "dates", date_words),  # listed pages with a lastmod, by its source
-    Line("lies", {}),  # origins whose Last-Modified is not trusted, and why
+    Line("unreliable", {}),  # origins whose Last-Modified is not trusted, and why
     Line("date_notes", ()),
     *(
         Line(feature.name, None, feature.name, partial(_counts, feature))

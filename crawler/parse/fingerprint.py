@@ -202,11 +202,11 @@ def echoless(folded: Folded, echo: Echo, plain: Lasting) -> Lasting:
     title, text = echo.without(folded.title), echo.without(folded.text)
     if text is folded.text:
         return replace(plain, whole=title + plain.whole[len(folded.title) :])
-    told = _told(text)
+    own = _own_pieces(text)
     if not plain.whole.startswith(folded.text, len(folded.title) + 1):
-        told = volatile_text.without_volatile(told)  # what is left of a text without any has none, either
-    parts = [title, told, folded.media] if folded.media else [title, told]
-    return Lasting(volatile_text.NODE.join(parts), _told(echo.without(folded.linked)))
+        own = volatile_text.without_volatile(own)  # what is left of a text without any has none, either
+    parts = [title, own, folded.media] if folded.media else [title, own]
+    return Lasting(volatile_text.NODE.join(parts), _own_pieces(echo.without(folded.linked)))
 
 
 def without_echo(folded: Folded, echo: Echo) -> Lasting:
@@ -220,7 +220,7 @@ def without_echo(folded: Folded, echo: Echo) -> Lasting:
     return lasting(replace(folded, text=text, linked=linked))
 
 
-def _told(text: bytes) -> bytes:
+def _own_pieces(text: bytes) -> bytes:
     """The pieces of a text that say more than the address."""
     return _ONLY_ECHO.sub(b"", volatile_text.NODE + text)[1:]
 

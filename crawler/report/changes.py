@@ -113,8 +113,8 @@ class Changes(Struct, eq=False):
         if now and not before:
             self.added.add(page.url, f"before: {says(page.was)}" if page.was else "not found then")
         elif before and not now and page.outcome and self.complete:
-            is_told = page.detail in {"", str(page.status)}
-            self.removed.add(page.url, says(page.outcome) + ("" if is_told else f": {page.detail}"))
+            is_said = page.detail in {"", str(page.status)}
+            self.removed.add(page.url, says(page.outcome) + ("" if is_said else f": {page.detail}"))
         elif before and now and self.complete and page.lastmod != page.was_lastmod:
             self.dated.add(page.url, f"{_day(page.was_lastmod)} → {_day(page.lastmod)}")
 

@@ -305,7 +305,9 @@ def test_missing_dates_are_reported() -> None:
 
 
 def test_dates_are_counted_by_source_and_headers_explained() -> None:
-    lying = changed(DONE, lies={"https://example.com": "it sends the time of the request on 9 of 9 pages"})
+    lying = changed(
+        DONE, unreliable={"https://example.com": "it sends the time of the request on 9 of 9 pages"}
+    )
     assert "970 from the Last-Modified header" in shown(lying)
     assert "10 from the date stated in the page" in shown(lying)
     assert "is not trusted: it sends the time of the request on 9 of 9 pages" in " ".join(

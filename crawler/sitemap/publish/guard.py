@@ -149,8 +149,8 @@ def _compare(guard: Guard, urls: int, before: EarlierPublications, crawled: Craw
     if changes:
         words = ". ".join(change.words for change in changes)
         flags = " ".join(change.flag for change in changes)
-        is_told = any(change.has_examples for change in changes)
-        codes = frozenset[str]().union(*(change.codes for change in changes if not is_told))
+        has_examples = any(change.has_examples for change in changes)
+        codes = frozenset[str]().union(*(change.codes for change in changes if not has_examples))
         raise PublishRefused(
             f"{words}; {_KEPT}.{_settings_since(before, crawled)} If the site has really changed so, {flags} "
             "publishes it this once.",
