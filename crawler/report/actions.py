@@ -57,7 +57,8 @@ def actions(report: SiteReport) -> Sequence[Action]:
     serious = [finding for finding in report.findings if finding.code.severity is not Severity.INFO]
     targets = _merged(one for finding in serious for one in _by_target(finding))
     places = list(_large(report, serious))
-    found = [*targets, *places]
+    restored = [_restored(finding) for finding in serious if _is_lost(finding)]
+    found = [*targets, *places, *restored]
     for finding in serious:
         own = _common(finding)
         left = every = finding.count - len(own)
@@ -70,6 +71,7 @@ def actions(report: SiteReport) -> Sequence[Action]:
             if finding.more:  # so much at most, of items that are not all known here
                 in_folders = sum(one.mends for one in large if not one.page)
                 left = min([left, every - in_folders, *(links - one.mends for one in large if one.page)])
+            left = min(left, every - sum(one.mends for one in restored if finding.code in one.codes))
             if left > 0:
                 found.append(_rest(finding, left, alone))
     return sorted(found, key=lambda one: (SEVERITIES.index(one.severity), -one.mends, one.text))[:MOST]
@@ -177,6 +179,17 @@ def _large(report: SiteReport, findings: Sequence[Finding]) -> Iterator[Action]:
                 yield Action(text, own, count, "URL", [finding.code], target=folder, quoted=[folder])
 
 
+def _is_lost(finding: Finding) -> bool:
+    """Whether many of its URLs are pages that the sitemap listed before."""
+    return finding.code is Code.BROKEN_LINK and _is_large(finding.lost, finding.count)
+
+
+def _restored(finding: Finding) -> Action:
+    pages = f"{finding.lost:,} pages that were listed before"
+    text = f"{finding.code.heading}: put back or redirect {pages}, or remove the links to them"
+    return Action(text, finding.lost, finding.count, "URL", [finding.code])
+
+
 def _is_large(some: int, every: int) -> bool:
     return some >= max(FEWEST, LARGE * every)
 
@@ -185,7 +198,7 @@ def _rest(finding: Finding, count: int, items: Sequence[Item]) -> Action:
     """What is left of a finding beside its `_common` items: so many, the first of which are given."""
     advice = _SENTENCE.split(ADVICE[finding.code], maxsplit=1)[0].rstrip(".")
     unit = "group" if finding.code in GROUPED else NOUNS.get(finding.code, "URL")
-    item = items[0] if count == 1 and items else None
+    item = items[0] if count == len(items) == 1 else None
     only = item.url if item else None
     at = f" ({only})" if only else ""
     lines = {item.detail for item in finding.items}

@@ -38,6 +38,7 @@ class _Items(Struct, eq=False):
     count: int = 0
     new: int = 0
     links: int = 0
+    lost: int = 0  # listed before
     heap: list[tuple[int, int, PageFinding]] = field(default_factory=list)
     members: dict[int, list[str]] = field(default_factory=dict)
 
@@ -45,6 +46,7 @@ class _Items(Struct, eq=False):
         self.count += 1
         self.new += found.new
         self.links += found.links
+        self.lost += is_listed(found.page.was or "")
         if found.group is not None:
             self.members[found.group] = []
         item = (found.size if found.group is not None else found.links, -self.count, found)
@@ -211,7 +213,7 @@ class ReportBuilder:
         by_page = [
             (names[number], urls) for number, urls in self.findings.worst_pages(code) if number in names
         ]
-        return Finding(code, picked.count, picked.new, picked.links, pages, items, by_page)
+        return Finding(code, picked.count, picked.new, picked.links, pages, items, by_page, picked.lost)
 
 
 def _below_top(folders: Sequence[tuple[str, int]]) -> Sequence[tuple[str, int]]:

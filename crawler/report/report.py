@@ -57,6 +57,7 @@ class Finding(Struct, frozen=True):
     pages: int = 0  # with these links; for groups, all their pages
     items: Sequence[Item] = ()
     by_page: Sequence[tuple[str, int]] = ()  # pages with most links to different items, and how many
+    lost: int = 0  # of the items: pages that the sitemap listed before
 
     @property
     def more(self) -> int:

@@ -132,6 +132,21 @@ def test_a_link_with_an_action_of_its_own_is_not_told_again() -> None:
     assert words(action) == "mends all 14 links"
 
 
+@pytest.mark.parametrize(("lost", "rest"), [(2, 9), (6, 5), (11, 0)])
+def test_pages_that_were_listed_before_are_an_action(lost: int, rest: int) -> None:
+    state = MadeState(2)
+    for number in range(11):
+        state.page(f"/{number}", links=[f"/{number}/gone"], was="listed")
+        was = "listed" if number < lost else "failed:not-found"
+        state.page(f"/{number}/gone", "failed:not-found", status=404, was=was)
+    texts = {words(action): action.text for action in about_links(state)}
+    own = f"put back or redirect {lost} pages that were listed before, or remove the links to them"
+    told = "all 11 URLs" if lost == 11 else f"{lost} of 11 URLs"
+    assert texts.get(f"mends {told}") == (f"Broken links: {own}" if lost > 2 else None)
+    others = f"mends {rest} of 11 URLs" if lost > 2 else "mends all 11 URLs"
+    assert (others in texts) == (rest > 0)
+
+
 def test_a_page_mends_its_own_links_and_no_others() -> None:
     """An index of all pages links to each removed page, which others link to as well."""
     state = MadeState(1)
