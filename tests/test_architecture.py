@@ -42,7 +42,7 @@ BUDGETS = {
     "settings": 1713,
     "ports": 974,
     "rules": 5443,
-    "report": 4510,
+    "report": 4526,
     "fetch": 4151,
     "frontier": 9597,
     "sitemap": 4932,
