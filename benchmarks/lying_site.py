@@ -210,6 +210,27 @@ def part_built(at: Moment) -> float:
     return max(at.last, at.now - turn * DAY - 7_200)
 
 
+def partly(one_in: int, lie: At) -> At:
+    """That date on one page of so many; the others have theirs."""
+    return lambda at: at.last if at.page.number % one_in else lie(at)
+
+
+def monthly(at: Moment) -> float:
+    """A build each month, that takes hours."""
+    built = FIRST + DAY * ((at.night + 20) // 30 * 30 - 20) + at.page.number * 61
+    return max(at.last, built)
+
+
+def copied(at: Moment) -> float:
+    """One of two servers, by chance, to which the files were copied on different days."""
+    days = at.made("server", at.night).choice((40, 12))
+    return max(at.last, FIRST - DAY * days + at.page.number)
+
+
+def stating_at(when: At) -> Text:
+    return stating(lambda at: iso(when(at) or at.last))
+
+
 class Setting(NamedTuple):
     """What the site sends and shows, beside its content."""
 
@@ -232,6 +253,11 @@ SETTINGS = (
     Setting("header: template changes", lambda at: max(at.last, at.template)),
     Setting("header: built in parts", part_built),
     Setting("header: to come on a tenth", ahead),
+    Setting("header: some built each night", partly(2, lambda at: at.now - 7_200)),
+    Setting("header: some built with each change", partly(10, lambda at: at.deployed)),
+    Setting("header: some of the request", partly(3, lambda at: at.now)),
+    Setting("header: some built each month", partly(5, monthly)),
+    Setting("header: some of two servers", partly(3, copied)),
     Setting("header: build, stated right", lambda at: at.deployed, RIGHT),
     Setting("header: request, noise", lambda at: at.now, noise=clock),
     Setting("header true, noise", lambda at: at.last, noise=clock),
@@ -257,6 +283,9 @@ SETTINGS = (
     Setting("stated: build", stated=stating(lambda at: iso(at.deployed))),
     Setting("stated: request", stated=stating(lambda at: iso(at.now))),
     Setting("stated: today", stated=stating(lambda at: day(at.now))),
+    Setting("stated: some today", stated=stating(lambda at: day(at.last if at.page.number % 2 else at.now))),
+    Setting("stated: some of the request", stated=stating_at(partly(10, lambda at: at.now))),
+    Setting("stated: some built each month", stated=stating_at(partly(5, monthly))),
     Setting("stated: never moved", stated=stating(lambda at: iso(at.page.changes[0]))),
     Setting(
         "stated: to come",
@@ -271,6 +300,8 @@ SETTINGS = (
     ),
     Setting("sitemap right", sitemap=lambda at: at.last),
     Setting("sitemap: build", sitemap=lambda at: at.deployed),
+    Setting("sitemap: some of the request", sitemap=partly(3, lambda at: at.now - 3_600)),
+    Setting("sitemap: some built each month", sitemap=partly(5, monthly)),
     Setting("sitemap: never moved", sitemap=lambda at: at.page.changes[0]),
 )
 

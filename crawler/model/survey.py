@@ -103,6 +103,7 @@ class Doubts(Struct, frozen=True):
     linking: tuple[str, ...] = ()  # origins on which links alone changed at once: links are no content
     sitemaps: tuple[str, ...] = ()  # origins with a sitemap whose dates are not those of the pages
     stated: tuple[str, ...] = ()  # origins whose pages state dates that are not theirs
+    stated_now: tuple[tuple[str, int, int], ...] = ()  # origin, and moments of this run that many pages state
     stale: tuple[str, ...] = ()  # origins whose pages state dates that do not follow changes
     noisy: tuple[str, ...] = ()  # origins of which many pages have noise
     unseen: tuple[str, ...] = ()  # origins of which most pages have noise, or a block that changed

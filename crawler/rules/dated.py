@@ -55,6 +55,7 @@ class Distrust(Struct, frozen=True):
     noisy: bool = False  # many of its pages have noise
     unseen: bool = False  # so have most: a change is noise, unless it is known what is new
     stated: bool = False  # the dates in its pages
+    stated_now: tuple[int, int] | None = None  # between these, they are those of the first run
     stale: bool = False  # they do not follow changes
     # Its pages change again and again in the same places; what they were dated in that time is doubtful.
     restless: tuple[int, int] | None = None
@@ -65,6 +66,11 @@ class Distrust(Struct, frozen=True):
         """Whether the site was built at that time."""
         return any(first <= at <= last for first, last in self.builds)
 
+    def is_of_run(self, stated: int | None) -> bool:
+        """Whether many pages state that time, in their first run."""
+        first, last = self.stated_now or (1, 0)
+        return stated is not None and first <= stated <= last
+
     def withdraws(self, page: "Datable") -> bool:
         """Whether the known date of a page came from a source that has proved unreliable since.
 
@@ -73,6 +79,8 @@ class Distrust(Struct, frozen=True):
         at, now = page.dated_lastmod, page.settled
         if at is None or now is None or now - at > LONG_AGO:
             return False
+        if page.has_moved_alone:
+            return True
         since = self.rolled.get(way(page.watched))
         if since is not None and at >= since and page.content == page.published_content:
             return at not in {page.dated_header, page.dated_stated}
@@ -110,11 +118,14 @@ class Datable(NamedTuple):
         if distrust.links:
             self = self._by_wording()  # noqa: PLW0642 - the same page, without its links
         header = None if distrust.header or self._has_slid(distrust, since) else self.header
-        stated = None if distrust.stated or not self._may_state(since) else self.stated
+        is_untrue = distrust.stated or distrust.is_of_run(self.stated) or not self._may_state(since)
+        stated = None if is_untrue else self.stated
         changed = self._changed(distrust)
         if distrust.stale and stated is not None and changed is not None and changed > stated:
             stated = None
         sitemap = None if distrust.sitemap else self._date_in_sitemap(since)
+        if sitemap is not None and distrust.is_build(sitemap):
+            sitemap = None
         return first_date(sources, header, stated, sitemap, changed)
 
     @property
@@ -131,6 +142,24 @@ class Datable(NamedTuple):
         return self.header != self.dated_header and (
             self.dated_header is not None or self._is_later(self.header, since)
         )
+
+    @property
+    def has_moved_alone(self) -> bool:
+        """Whether the known date is what the header, the page, or a sitemap said when the page was first
+        seen, and that says another one now, though the content is the same: it may have been a build's.
+        """
+        at, first = self.dated_lastmod, self.first_visit
+        if not self._is_same or at is None or first is None or (at >= first and self.changes):
+            return False
+        is_of_sitemap = at not in {self.dated_header, self.dated_stated}
+        # What each of them says now, with the unit in which it counts, and whether it said that date before.
+        said = (
+            (self.header, 1, at == self.dated_header),
+            (self.stated, DAY, at == self.dated_stated),
+            (self.sitemap_date, 1, is_of_sitemap),
+        )
+        now = [(one // unit == at // unit, did) for one, unit, did in said if one is not None]
+        return any(did for _, did in now) and not any(does for does, _ in now)
 
     def _is_later(self, at: int, since: float) -> bool:
         """Whether a date is later than this content, which had none when it was first seen. So a date to come

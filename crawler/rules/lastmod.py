@@ -18,10 +18,11 @@ from msgspec.structs import replace
 
 from crawler.model.reasons import Source
 from crawler.model.reply import Headers
-from crawler.model.survey import LONG_AGO, Build, Evidence, NewBlock, Restless
+from crawler.model.survey import LATELY, LONG_AGO, Build, Evidence, NewBlock, Restless
 from crawler.parse.dates import http_date, read_stated
 from crawler.rules import shown_in_turn
 from crawler.rules.noise import MOST_RUNS, RUNS, LastChange
+from crawler.rules.record import DAY
 
 FIRST_PAGE: Final = datetime(1991, 8, 6, tzinfo=UTC)
 """The day the first website was announced. Older dates come from clocks that were never set."""
@@ -44,6 +45,7 @@ KNOWN_RUNS: Final = 4  # until which it is a part of that
 BUILD_SECONDS: Final = 600  # seconds that a build takes
 BUILD_SHARE: Final = 90  # percent of the dates of an origin that are within the window
 LEAST_BUILT_PAGES: Final = 5  # pages: fewer may have been edited by hand in that time
+AT_ONCE: Final = 20  # one date of so many is of the same second
 # Seconds, 36 hours: a date without a time may be this much earlier than the moment it means.
 OLDER_THAN_BUILD: Final = 129_600
 LEAST_REPEATED: Final = 5  # pages that changed as in the run before: fewer may have been edited by hand
@@ -236,6 +238,16 @@ def is_built_lately(found: Build) -> bool:
     """Whether most dates are within one window, not long ago, and the pages do not confirm it."""
     is_most = found.within >= LEAST_COMPARED and 2 * found.within > found.dated
     return is_most and found.age < LONG_AGO and 2 * found.agreeing <= found.within
+
+
+def is_first_build(found: Build, lately: int = LATELY, long_ago: int = LONG_AGO) -> bool:
+    """Whether dates are of one build, when no page can be compared yet: they are many, not `long_ago` (in
+    seconds), or those of `lately` are of the same second, in which nobody edits several pages.
+    """
+    is_many = LEAST_SHARE * found.within > found.dated and found.within >= LEAST_COMPARED
+    is_share = AT_ONCE * found.within > found.dated and found.within >= LEAST_BUILT_PAGES
+    is_at_once = is_share and found.first == found.last and found.first % DAY > 0
+    return (is_many and found.age < long_ago) or (is_at_once and found.age < lately)
 
 
 def why_build(found: Build) -> str | None:

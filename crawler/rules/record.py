@@ -102,6 +102,11 @@ def found_in_new_run(page: Earlier, *, was_published: bool) -> Earlier:
     if content == page.dated_content:
         header = _first(page, page.header) if page.dated_header is None else page.dated_header
         stated = _first(page, page.stated) if page.dated_stated is None else page.dated_stated
+        if lastmod is None and dated_lastmod is not None:  # it was withdrawn
+            header, stated = (
+                0 if at == dated_lastmod and now not in {None, at} else at
+                for at, now in ((header, page.header), (stated, page.stated))
+            )
         dated = content, lastmod, header, page.stated, stated
     elif lastmod is not None or dated_lastmod is None or _is_read_closer(page.dated_content, content):
         header = _first(page, page.header) if page.dated_header == 0 else page.header

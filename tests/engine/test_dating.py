@@ -24,7 +24,7 @@ from crawler.model.reasons import Cause
 from crawler.model.reply import RobotsFile
 from crawler.model.rows import PublicationRow
 from crawler.model.settlement import Settlement, Verdict
-from crawler.model.survey import LONG_AGO, Build, Evidence
+from crawler.model.survey import LATELY, LONG_AGO, Build, Evidence
 from crawler.model.visit import Visit
 from crawler.parse.fingerprint import digest, piece
 from crawler.parse.url import Url
@@ -491,6 +491,32 @@ def test_dates_within_one_window_are_a_build(
     found = Build(SITE, dated, 0, 600, within, stating, older)
     assert (lastmod.why_build(found) is not None) is unreliable
     assert (lastmod.build_note(found) is not None) is noted
+
+
+@pytest.mark.parametrize(
+    ("dated", "within", "seconds", "age", "is_build"),
+    [
+        (49, 10, 600, LONG_AGO - 1, True),
+        (49, 10, 600, LONG_AGO, False),
+        (50, 10, 600, 0, False),
+        (20, 9, 600, 0, False),
+        (99, 5, 0, LATELY - 1, True),
+        (99, 5, 0, LATELY, False),
+        (99, 5, 1, 0, False),
+        (100, 5, 0, 0, False),
+        (9, 4, 0, 0, False),
+    ],
+)
+def test_dates_of_one_build_in_the_first_run(
+    dated: int, within: int, seconds: int, age: int, is_build: bool
+) -> None:
+    found = Build(SITE, dated, 1, 1 + seconds, within, 0, 0, age=age)
+    assert lastmod.is_first_build(found) is is_build
+
+
+def test_many_pages_that_state_one_day_may_have_been_edited_then() -> None:
+    found = Build(SITE, 99, START // DAY * DAY, START // DAY * DAY, 5, 0, 0, age=DAY // 2)
+    assert not lastmod.is_first_build(found)
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,21 @@ async def test_header_that_changes_without_content_keeps_its_date(tmp_path: Path
     assert set(dates.values()) == {("2024-01-02", "history")}
 
 
+@pytest.mark.system
+async def test_header_that_moved_alone_was_never_true(tmp_path: Path) -> None:
+    """On some pages only; those of the others are believed."""
+    site, dates = Site(), []
+    first, later = now() - timedelta(days=30), now() - timedelta(days=20)
+    with site.serve() as origin:
+        for lying in (first, later, first):
+            build(site, lambda path, at=lying: at if path in PAGES[:3] else OLD)  # type: ignore[misc]
+            dates.append(await crawl(origin, tmp_path))
+    assert dates[0]["/1"] == (first.date().isoformat(), "header")
+    assert dates[1] == dates[2]
+    assert [dates[1].pop(path) for path in PAGES[:3]] == [None] * 3
+    assert set(dates[1].values()) == {("2024-01-02", "header")}
+
+
 def with_menu(site: Site, header: Header, night: int, *edited: str) -> None:
     """The site of one night: each page has a menu, that names a page more each night."""
     menu = "".join(f"<li><a href=/n{number}>News {number}</a>" for number in range(night))

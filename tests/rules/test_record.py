@@ -238,6 +238,42 @@ def test_page_without_history_has_the_date_of_its_own_response(page: Datable) ->
     assert new.date(ALL, Distrust()) == first_date(ALL, page.header, page.stated)
 
 
+SAID = NOTHING._replace(
+    content="a", published_content="a", dated_content="a", settled=9e5, dated_lastmod=2 * DAY, first_visit=4e5
+)
+
+
+@pytest.mark.parametrize(
+    ("page", "is_doubtful"),
+    [
+        (SAID._replace(dated_header=2 * DAY, header=3 * DAY), True),
+        (SAID._replace(dated_header=2 * DAY, header=2 * DAY), False),
+        (SAID._replace(dated_header=2 * DAY, header=None), False),
+        (SAID._replace(dated_header=2 * DAY, header=3 * DAY, dated_stated=2 * DAY, stated=2 * DAY), False),
+        (SAID._replace(dated_header=2 * DAY, header=3 * DAY, content="b"), False),
+        (SAID._replace(dated_header=1, header=3 * DAY), False),
+        (SAID._replace(dated_stated=2 * DAY, stated=3 * DAY), True),
+        (SAID._replace(dated_stated=2 * DAY, stated=2 * DAY + 9), False),
+        (SAID._replace(sitemap_date=3 * DAY), True),
+        (SAID._replace(sitemap_date=2 * DAY), False),
+        (SAID._replace(sitemap_date=3 * DAY, first_visit=float(DAY), changes=1), False),
+        (SAID._replace(sitemap_date=3 * DAY, first_visit=float(DAY)), True),
+        (SAID, False),
+    ],
+)
+def test_what_moved_alone_was_never_true(page: Datable, is_doubtful: bool) -> None:
+    assert page.has_moved_alone is Distrust().withdraws(page) is is_doubtful
+
+
+def test_a_withdrawn_date_is_not_believed_again() -> None:
+    page = Earlier(LISTED, "a", 7, None, "a", "a", 5, 5, 8, 5)
+    assert found_in_new_run(page, was_published=True)[5:] == ("a", None, 0, 8, 0)
+    assert found_in_new_run(page._replace(header=5), was_published=True).dated_header == 5, (
+        "others were wrong"
+    )
+    assert not SAID._replace(dated_lastmod=None, dated_header=0, header=5).date(ALL, Distrust())
+
+
 @pytest.mark.parametrize(
     ("page", "distrust", "date"),
     [

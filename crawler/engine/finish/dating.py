@@ -17,6 +17,7 @@ from crawler.model.survey import Build, DatesSeen, Doubts, Evidence, NewBlock, R
 from crawler.ports import History, reads
 from crawler.rules import lastmod, rolled_out, shown_in_turn
 from crawler.rules.noise import WAY
+from crawler.rules.record import DAY
 
 T = TypeVar("T")
 
@@ -135,14 +136,25 @@ class _SiteDates:
         )
         self.builds = lastmod.remembered_builds(
             builds_before,
-            [build for build in found.headers if build.origin in by_build or self._is_at_once(build)],
+            [build for build in found.headers if build.origin in by_build or self._is_at_once(build)]
+            + [build for build in found.sitemaps if self._is_first_build(build)],
         )
+        self.stated_now = [
+            build
+            for build in found.stated
+            if not runs(build.origin) and lastmod.is_first_build(build, DAY, DAY)
+        ]
         self.stated_since = _stated_since(stated_before, found.origins, self.changing)
 
     def _is_at_once(self, build: Build) -> bool:
         """Whether the headers of a build are distrusted, though the origin's others are not."""
         is_change = build.origin in self.changing and lastmod.is_of_change(build, self._origins[build.origin])
-        return is_change or lastmod.is_built_lately(build)
+        return is_change or lastmod.is_built_lately(build) or self._is_first_build(build)
+
+    def _is_first_build(self, build: Build) -> bool:
+        """Whether many dates are those of a build, in the first run, unless pages state the same."""
+        is_stated = 2 * build.agreeing > build.within
+        return not self.texts.runs(build.origin) and not is_stated and lastmod.is_first_build(build)
 
     def notes(self, sources: Sequence[Source]) -> Iterator[str]:
         """What a user should know of the dates, for the `sources` that are used."""
@@ -173,6 +185,7 @@ class _SiteDates:
             ),
             sitemaps=tuple(self.sitemaps),
             stated=tuple(self.stated),
+            stated_now=tuple((build.origin, build.first, build.last) for build in self.stated_now),
             stale=tuple(origin for origin, counts in self.stated_since.items() if lastmod.is_stale(*counts)),
             noisy=tuple(it.origin for it in origins if lastmod.is_noisy(it, texts.changes[it.origin])),
             unseen=tuple(it.origin for it in origins if 2 * (it.noisy + texts.shared[it.origin]) > it.known),
