@@ -33,9 +33,12 @@ NEW: Final = f"""
 SELECT u.url FROM known AS u JOIN page AS v ON v.id = u.via
 WHERE u.@key @any(keys, key) AND u.run = :run AND u.outcome = '{LISTED}' AND v.rendering IS NOT NULL
 """
+_LISTED: Final = f"count(*) FILTER (WHERE outcome = '{LISTED}')"
 SAME_BYTES: Final = f"""
 SELECT digest, count(*), min(url) FROM known
-WHERE {_OF_RUN} GROUP BY host, digest HAVING count(*) >= :least
+WHERE {_OF_RUN} GROUP BY host, digest HAVING (count(*) >= :least OR {_LISTED} > 1 AND {_LISTED} = (
+    SELECT {_LISTED} FROM known WHERE run = :run
+))
 AND NOT EXISTS (SELECT 1 FROM known WHERE {_OF_RUN} AND rendering IS NOT NULL)
 ORDER BY count(*) DESC, min(url) LIMIT 1
 """

@@ -994,6 +994,10 @@ async def test_addresses_with_the_same_bytes_and_scripts_are_counted(bench: Benc
         await bench.settle(lease, why, facts=Facts(200, digest="d", scripts=scripts))
     assert await bench.frontier.read(reads.SameShell(3)) == PagesOfKind("d", 3, Url(f"{SITE}/a"))
     assert await bench.frontier.read(reads.SameShell(4)) is None
+    await bench.frontier.read_again([ROOT], once=False)
+    [lease] = await bench.leases()
+    await bench.settle(lease, Listed(), facts=Facts(200, digest="d", scripts="1" * 24))
+    assert await bench.frontier.read(reads.SameShell(9)) == PagesOfKind("d", 4, ROOT), "all listed pages"
 
 
 async def test_pages_that_no_link_leads_to_any_more_are_not_listed(bench: Bench) -> None:
