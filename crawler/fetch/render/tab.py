@@ -12,7 +12,7 @@ real time: a page whose server is slow gets more of it.
 """
 
 import base64
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
@@ -44,6 +44,7 @@ DRIVEN: Final = (
 _FRAME_TIMEOUT: Final = 5.0  # seconds that a frame may take
 _WORLD: Final = "snapshot"
 _EVENT_TIMEOUT: Final = 2.0  # seconds that an event may come after the request that it is about
+_TURNS: Final = 20  # of the page, in which no more of an answer is read that it does read
 # Navigations by a refresh, which `judge` reads in the document: only one without delay is a redirect.
 _REFRESH: Final = frozenset({"metaTagRefresh", "httpHeaderRefresh"})
 _READ_BY_SCRIPTS: Final = frozenset({"XHR", "Fetch"})
@@ -81,6 +82,7 @@ class Tab:
         self._began, self._spent = 0.0, 0  # when virtual time began, and milliseconds of it
         self._address = ""  # of the page, as the browser writes it
         self._loads: defaultdict[str, anyio.Event] = defaultdict(anyio.Event)  # by number of the request
+        self._parts = Counter[str]()  # of answers that have come to the page, by the same
         self.redirect: str | None = None  # where its scripts led
         self.replaced: str | None = None  # the address that they show instead
         self.requests = self.refused = self.bytes = self._asked = 0
@@ -164,6 +166,8 @@ class Tab:
     async def _intercept(self, tasks: anyio.abc.TaskGroup) -> None:
         session = self._session
         session.on("Fetch.requestPaused", partial(self._on_request, tasks))
+        session.on("Network.responseReceived", self._on_part)
+        session.on("Network.dataReceived", self._on_part)
         session.on("Network.loadingFinished", self._on_loaded)
         session.on("Network.loadingFailed", self._on_loaded)
         session.on("Emulation.virtualTimeBudgetExpired", lambda _: self._expired.set())
@@ -222,20 +226,32 @@ class Tab:
                 send = await self._handled(event)
                 await before.wait()
                 await send()
-                if event["resourceType"] in _READ_BY_SCRIPTS:
-                    await self._loaded(event.get("networkId", ""))
             except Error:  # the browser refused the answer
                 await self._refuse(event)
+            else:
+                if event["resourceType"] in _READ_BY_SCRIPTS:
+                    await self._loaded(event.get("networkId", ""))
         answered.set()
 
     def _on_loaded(self, event: dict[str, Any]) -> None:
         self._loads[event["requestId"]].set()
 
     async def _loaded(self, network: str) -> None:
-        """Waits until the page has an answer: one that it reads in parts is later than a refusal."""
+        """Waits until the page has an answer: one that it reads in parts is later than a refusal.
+
+        One that it does not read does not end. Then it has done much else since the last part came: time
+        tells nothing on a busy machine.
+        """
+        parts, left = self._parts[network], _TURNS
         with anyio.move_on_after(_EVENT_TIMEOUT):
-            await self._loads[network].wait()
-        del self._loads[network]
+            while left and not self._loads[network].is_set():
+                await self._session.send("Runtime.evaluate", {"expression": "0"})
+                left = left - 1 if parts == self._parts[network] else _TURNS
+                parts = self._parts[network]
+        del self._loads[network], self._parts[network]
+
+    def _on_part(self, event: dict[str, Any]) -> None:
+        self._parts[event["requestId"]] += 1
 
     async def _handled(self, event: dict[str, Any]) -> Send:
         """How the request is answered, once it is its turn."""
