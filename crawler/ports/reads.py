@@ -291,12 +291,9 @@ class KindsOfScripted(Query[survey.ScriptedKinds], frozen=True):
 
 
 class SameShell(Query[survey.PagesOfKind | None], frozen=True):
-    """The most addresses that answer with the same bytes, which run scripts, if nothing was rendered.
+    """The most addresses that answer with the same bytes, which run scripts, if nothing was rendered."""
 
-    `least`: so many at least, or all listed pages, if there are several.
-    """
-
-    least: int
+    least: int  # or all listed pages, if there are several
 
 
 class UnrenderedPages(Query[Sequence[Url]], frozen=True):
