@@ -49,8 +49,8 @@ from crawler.settings.sections import Settings
 T = TypeVar("T")
 
 CSV: Final = ".csv"
-FORMS: Final = {".html": "as_html", ".json": "as_json", ".md": "as_markdown", ".csv": "as_csv"}
-SUFFIXES: Final = tuple(FORMS)
+FORMS: Final = {".html": "as_html", ".json": "as_json", ".md": "as_markdown"}
+SUFFIXES: Final = (*FORMS, CSV)
 IGNORE_ROBOTS: Final = "ignore-robots"  # the setting
 NEW: Final = "new:"
 RESOLVED: Final = 2_000  # ids at a time
@@ -352,7 +352,7 @@ async def write(rows: Reads, report: SiteReport, names: Sequence[str]) -> None:
         try:
             with atomic.writing(Path(name), private=True) as file:
                 if Path(name).suffix == CSV:
-                    await _write_table(rows, report.known, file)
+                    await write_table(rows, report.known, file)
                 else:
                     file.write(text_of(report, Path(name).suffix))
         except OSError as error:
@@ -361,7 +361,8 @@ async def write(rows: Reads, report: SiteReport, names: Sequence[str]) -> None:
         raise failed
 
 
-async def _write_table(rows: Reads, known: Known, file: TextIO) -> None:
+async def write_table(rows: Reads, known: Known, file: TextIO) -> None:
+    """Writes all findings as CSV."""
     from crawler.app.finding_rows import csv_lines  # noqa: PLC0415 - it imports this module
 
     async for line in csv_lines(rows, known):

@@ -198,7 +198,7 @@ def explain(url: str, form: str, every_link: bool, **params: Any) -> int:
 @format_option
 @click.option(
     "--most", metavar="N", type=click.IntRange(min=0), cls=SettingOption,
-    help="maximum items per finding; 0 shows all [default: 10; in files 100]",
+    help="maximum items per finding; 0 shows all [default: 10; in files 100; CSV has all]",
 )  # fmt: skip
 def report(url: str | None, form: str, most: int | None, **params: Any) -> int:
     """Show what is wrong with the site, from the saved state.

@@ -109,7 +109,11 @@ def test_a_table_has_the_items_of_the_document(run: Run) -> None:
         assert [row["url"] for row in rows] == [item["url"] for item in items]
         assert list(rows[0]) == list(items[0])
     assert run("validate", "sitemaps", "--format", "csv")[1] == "place,line,severity,code,says\r\n"
-    rows = list(csv.DictReader(io.StringIO(run("report", "--state", "s.db", "--format", "csv")[1])))
+    table = run("report", "--state", "s.db", "--format", "csv", "--report", "r.csv")[1]
+    assert table == ""
+    table = run("report", "--state", "s.db", "--format", "csv", "--most", "1")[1]
+    assert table.encode() == Path("r.csv").read_bytes(), "nothing is left out"
+    rows = list(csv.DictReader(io.StringIO(table)))
     assert ("broken-link", f"{origin}/gone") in [(row["code"], row["url"]) for row in rows]
 
 

@@ -16,7 +16,7 @@ from crawler.parse.url import Url
 from crawler.report.builder import ReportBuilder
 from crawler.report.catalogue import NEEDS_COMPLETE, Code, Severity
 from crawler.report.findings import Findings
-from crawler.report.forms import as_csv, as_html, as_json, as_markdown, as_text
+from crawler.report.forms import as_html, as_json, as_markdown, as_text
 from crawler.report.history import EarlierFindings, packed, packed_files, packed_groups
 from crawler.report.report import Finding, SiteReport
 from crawler.report.url_kind import UrlKind, kind_of
@@ -484,7 +484,7 @@ def test_report_of_large_site_uses_little_memory() -> None:
     assert peak < 4_000_000 + 150 * SIZE, "bytes: what is shown, and little for each URL"
     assert len(as_html.text_of(report)) < as_html.LARGEST
     assert len(as_markdown.text_of(report)) < as_markdown.ROOM
-    assert all(len(form.text_of(report)) < 2_000_000 for form in (as_json, as_csv, as_text))
+    assert all(len(form.text_of(report)) < 2_000_000 for form in (as_json, as_text))
 
 
 @pytest.mark.parametrize(

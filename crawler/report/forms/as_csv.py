@@ -5,14 +5,14 @@ Titles and URLs come from the site: a cell that begins like a formula gets a lea
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from crawler.parse.credentials import masked
 from crawler.parse.late import late
 from crawler.report.catalogue import Code
-from crawler.report.report import UNKNOWN, Item, Said, SiteReport
+from crawler.report.report import UNKNOWN, Item, Said
 
 FIELDS: Final = ("severity", "code", "url", "status", "detail", "links", "source", "text", "place")
 _EMPTY: Final = '""'  # a row of one empty cell
@@ -23,25 +23,9 @@ _UNSAFE: Final = late("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2
 PLAIN: Final = re.compile(r"[A-Za-z0-9/][A-Za-z0-9/:._~%-]*")
 
 
-def text_of(report: SiteReport) -> str:
-    """The items that the report has: a row for each, and for each page shown that links to it."""
-    return "".join(line(row) for row in (FIELDS, *_rows(report)))
-
-
-def _rows(report: SiteReport) -> Iterator[Sequence[Any]]:
-    for finding in report.findings:
-        for item in finding.items:
-            for source in item.sources or ("",):
-                yield _row(finding.code, item, item.url, source, item.said.get(source, UNKNOWN))
-
-
-def _row(code: Code, item: Item, url: str, source: str, said: Said) -> Sequence[Any]:
-    return code.severity.value, code.value, url, item.status, item.detail, item.links, source, *said
-
-
 def item_line(code: Code, item: Item, url: str, source: str, said: Said = UNKNOWN) -> str:
     """The row of an item and a page that links to it; of a group, of its first page and another one."""
-    return line(_row(code, item, url, source, said))
+    return line((code.severity.value, code.value, url, item.status, item.detail, item.links, source, *said))
 
 
 def line(cells: Sequence[Any]) -> str:
