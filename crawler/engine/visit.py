@@ -120,7 +120,7 @@ class Visits:
             return False
         if not interstitials.is_suspected(lease, verdict):
             return False
-        return await self.frontier.read(reads.StoredLinks(lease.id)) >= interstitials.FEWEST_BEFORE
+        return await self.frontier.read(reads.KnownLinks(lease.id)) >= interstitials.FEWEST_BEFORE
 
     async def _settlement(self, lease: Lease, verdict: Verdict) -> Settlement:
         """The settlement. A page that fails temporarily keeps its stored links, like an unchanged page."""

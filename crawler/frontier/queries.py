@@ -45,7 +45,7 @@ _STATES: Final = {
 }
 
 PAGE_FACTS: Final = 7  # from the title on
-_STORED_LINKS: Final = """
+_KNOWN_LINKS: Final = """
 SELECT count(*) FROM page AS p @each(p.links) WHERE p.id = :number AND j.value > 0
 """
 _TARGET: Final = "SELECT j.value FROM (SELECT 1) AS one @each(u.links) WHERE @place = 1"
@@ -351,9 +351,9 @@ def number_of(db: Database, url: Url) -> int:
     return next((row[1] for row in db.all(_IDS, {"keys": db.dialect.keys([url])})), 0)
 
 
-def stored_links(db: Database, number: int) -> int:
-    """See `ports.reads.StoredLinks`."""
-    return db.count(_STORED_LINKS, {"number": number})
+def known_links(db: Database, number: int) -> int:
+    """See `ports.reads.KnownLinks`."""
+    return db.count(_KNOWN_LINKS, {"number": number})
 
 
 def linking(db: Database, url: Url, most: int) -> LinkingPages:

@@ -57,7 +57,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.TrapsOfRun: patterns.stored_traps,
     reads.RecordOf: queries.record,
     reads.NumberOf: queries.number_of,
-    reads.StoredLinks: queries.stored_links,
+    reads.KnownLinks: queries.known_links,
     reads.Linking: queries.linking,
     reads.FirstStart: runs.first_start,
     reads.LastAnswered: queries.last_answered,

@@ -240,7 +240,7 @@ class LinksToFollow(Query[Sequence[Sequence[Link]]], frozen=True):
     leases: Sequence[Lease]
 
 
-class StoredLinks(Query[int], frozen=True):
+class KnownLinks(Query[int], frozen=True):
     """How many links a page had when it was last parsed, without those with nofollow."""
 
     number: int  # its id

@@ -96,7 +96,7 @@ async def test_a_published_page_may_stay_and_its_links_are_counted(bench: Bench)
         await bench.ready(ROOT, SITE + "/second")
         leases = await bench.leases()
         seen.append(tuple(lease.prior is not None and lease.prior.may_stay for lease in leases))
-        stored = [await bench.frontier.read(reads.StoredLinks(lease.id)) for lease in leases]
+        stored = [await bench.frontier.read(reads.KnownLinks(lease.id)) for lease in leases]
         assert stored == ([0, 0] if outcome == Listed() else [2, 0])
         found = (page("/1"), page("/2"), page("/3", filtered=Why.NOFOLLOW)) if outcome == Listed() else ()
         await bench.settle(leases[0], outcome, *found, facts=Facts(200))
