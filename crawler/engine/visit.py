@@ -103,8 +103,8 @@ class Visits:
         return None if self.frontier.is_lease_valid(lease) else WhyUnvisited.VOID
 
     async def _judged(self, lease: Lease, verdict: Verdict) -> Settlement:
-        if verdict.facts and await self._is_interstitial(lease, verdict):
-            verdict = interstitials.failure(verdict.facts)
+        if interstitials.is_suspected(lease, verdict) and await self._is_hidden(lease):
+            verdict = interstitials.failure(verdict)
         self.site.starts.answered(lease.visit.url)
         if isinstance(verdict.outcome, Moved) and lease.visit.url in self.site.starts.urls:
             await self.site.starts.moved(lease.visit.url, verdict.outcome.to)
@@ -114,11 +114,9 @@ class Visits:
             self.site.candidates.traps.report("soft-404", said, verdict.outcome.detail)
         return await self._settlement(lease, verdict)
 
-    async def _is_interstitial(self, lease: Lease, verdict: Verdict) -> bool:
-        """Whether a published page is hidden by another one. What a start page hides is judged at the end."""
+    async def _is_hidden(self, lease: Lease) -> bool:
+        """Whether what is suspected hides a page. What a start page hides is judged at the end."""
         if self.limits.keep_failing < UNCLEAR_FOR or lease.visit.url in self.site.starts.urls:
-            return False
-        if not interstitials.is_suspected(lease, verdict):
             return False
         return await self.frontier.read(reads.KnownLinks(lease.id)) >= interstitials.FEWEST_BEFORE
 

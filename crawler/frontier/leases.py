@@ -98,9 +98,9 @@ SELECT * FROM (
 # The next visits of a host, with what an earlier run stored of their pages. Those that are reopened come
 # last.
 NEXT: Final = f"""
-SELECT t.reopened, u.depth, u.id, u.url, u.hops, w.url, t.attempts + 1, t.deaths, p.failing,
-    p.failing_run, EXISTS (SELECT 1 FROM published AS b WHERE b.id = t.id), p.facts_run, p.outcome, p.detail,
-    {of("p", FACT_COLUMNS)}
+SELECT t.reopened, u.depth, u.id, u.url, u.hops, w.url, t.attempts + 1, t.deaths, p.failing, p.failing_run,
+    p.facts_run IS NOT NULL AND EXISTS (SELECT 1 FROM published AS b WHERE b.id = t.id),
+    p.facts_run, p.outcome, p.detail, {of("p", FACT_COLUMNS)}
 FROM (
     {_NEXT_OF.format(reopened=0)} UNION ALL {_NEXT_OF.format(reopened=1)} LIMIT :share
 ) AS t JOIN url AS u ON u.id = t.id LEFT JOIN page AS p ON p.id = t.id LEFT JOIN url AS w ON w.id = u.via

@@ -28,9 +28,10 @@ def is_suspected(lease: Lease, verdict: Verdict) -> bool:
     return not (facts.title and facts.title == prior.facts.title) and _leads_nowhere(lease, verdict)
 
 
-def failure(shown: Facts) -> Verdict:
-    """The verdict on a page that is hidden by another one with these facts: what is known of it stays."""
-    return Verdict(Failed(Cause.INTERSTITIAL, shown.title or "without a title"), Facts(shown.status))
+def failure(verdict: Verdict) -> Verdict:
+    """The verdict on a page that is hidden by what was seen: what is known of it stays."""
+    title = verdict.facts.title if verdict.facts else None
+    return Verdict(Failed(Cause.INTERSTITIAL, title or "without a title"), Facts(200))
 
 
 def _may_hide(verdict: Verdict) -> bool:
