@@ -247,6 +247,19 @@ def dead_links(asked: Request) -> Reply:
     return page(f"post {at}", [*gone, *older]) if at < 26 else MISSING
 
 
+def retired_products(asked: Request) -> Reply:
+    """Whatever is no product has an error with 200, by name and by number; one link to each is dead."""
+    if asked.path == "/":
+        return page("shop", [*RETIRING[1:], "/lamp/gone", "/spare?part=812"])
+    if asked.target in RETIRING:
+        return page(asked.target, ["/"])
+    if asked.path == "/spare" or asked.segments[:1] == ["lamp"]:
+        name = asked.query.get("part") or asked.segments[-1]
+        return worthless(f"{name} was not found", f"We do not have {name} any more. Ask us!", ["/"])
+    return MISSING
+
+
+RETIRING = ("/", *(f"/lamp/{name}" for name in WORDS[:20]), *(f"/spare?part={n}" for n in range(700, 720)))
 EMPTY = ("/", "/list", *(f"/product-{n}" for n in range(60)))
 SITES = (
     Site("error-echo", echo, ALL, "errors with 200 repeat the address"),
@@ -268,6 +281,7 @@ SITES = (
     Site("error-names-folder", error_names_folder, ("/", *(f"/page/{name}" for name in WORDS[:30])), "an error with 200 has a word of its address in it"),
     Site("empty-template", empty_template, EMPTY, "an empty product is shown for what is missing"),
     Site("empty-template-and-tip", empty_template_and_tip, EMPTY, "the same with a tip that changes"),
+    Site("retired-products", retired_products, RETIRING, "one error with 200 by name, and one by number"),
     Site("dead-links", dead_links, ("/", *(f"/post/{n}" for n in range(1, 26))), "a chain of posts, each with 60 dead links"),
     Site("search-suggestions", search_suggestions, ALL, "any two words are a search with three results", endless=True),
 )  # fmt: skip

@@ -4,6 +4,7 @@ What nonexistent pages of a site (`rules.nonexistent_pages`) have in common, and
 others do not exist. Pure.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
@@ -23,6 +24,16 @@ DOUBTFUL: Final = 20  # pages with one title to which pages of their own folder 
 FEW: Final = 3  # the same in each of several folders, which have so many together
 MOST_FRONTS: Final = 10  # pages that a site may show for all that is missing, that are asked
 SETTLED: Final = 2  # more nonexistent pages that took nothing from what those before have in common
+# Only a reason to ask: pages are also written about errors, and sites say this in any words.
+_ERROR: Final = late(
+    r"\b(?:404|410)\b|not (?:be )?found|no longer (?:available|exist)|does(?:n.?t| not) exist"
+    r"|(?:nicht|niet) (?:mehr|gefunden|gevonden|vorhanden|verfügbar)|introuvable|n.existe"
+    r"|no (?:se )?(?:encontr|existe|disponible)|não (?:foi )?(?:encontrad|existe)|non (?:trovat|esiste)"
+    r"|hittades inte|ikke (?:fundet|funnet)|ei löyt|nie (?:znalezion|istnieje)|nenalezen|nem található"
+    r"|bulunamad|не (?:найден|существует|знайден)|見つかりません|未找到|找不到|不存在|찾을 수 없"
+    r"|غير موجود|לא נמצא",
+    re.IGNORECASE,
+)
 _WORD: Final = late(r"[^\W\d_]+")
 _LETTERS: Final = bytes(ord(chr(code).lower() if chr(code).isalpha() else " ") for code in range(256)).ljust(
     256
@@ -71,6 +82,11 @@ def is_sure_calendar(place: str, days: Collection[Url]) -> bool:
     """Whether its days are many, and nothing but their dates in their addresses tells them apart."""
     is_dated = "{date}" in place and "…" not in place
     return is_dated and len(days) >= DOUBTFUL and all(("?" in url) is ("?" in place) for url in days)
+
+
+def names_error(title: str) -> bool:
+    """Whether a title has words of an error, in one of many languages."""
+    return _ERROR.search(title) is not None
 
 
 def title_words(url: str, title: str | None) -> str:

@@ -173,3 +173,23 @@ def test_what_true_pages_show_as_well_is_no_error_by_itself(others: list[set[int
     assert soft_404.is_missing(missing, page({1, 9}).said)
     assert not soft_404.is_missing(missing, page({1, 9, 5}).said)
     assert not soft_404.is_missing(missing, page({1, 9}, content="another picture").said)
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Page not found", "404", "Error 404: Lamps", "This item is no longer available", "It doesn't exist",
+        "Seite nicht gefunden", "Page introuvable", "Cette page n'existe plus", "Página no encontrada",
+        "Página não encontrada", "Pagina non trovata", "Pagina niet gevonden", "Страница не найдена",
+        "Sidan hittades inte", "ページが見つかりません", "页面不存在",
+    ],
+)  # fmt: skip
+def test_titles_that_name_an_error(title: str) -> None:
+    assert soft_404.names_error(title)
+
+
+@pytest.mark.parametrize(
+    "title", ["Lamps", "Part 4041", "Lost and found", "What is available", "Nicht nur Lampen"]
+)
+def test_titles_that_name_none(title: str) -> None:
+    assert not soft_404.names_error(title)

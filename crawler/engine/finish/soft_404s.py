@@ -20,6 +20,7 @@ from crawler.rules.judge import Judge
 from crawler.rules.traps import Traps
 
 LEAST_SAME: Final = 3  # listed pages with the same content, from which on a soft 404 is suspected
+MOST_NAMED: Final = 40  # pages whose title names an error, that are looked into
 MOST_READ: Final = 40  # pages of a list that are read again
 BESIDE: Final = 3  # folders beside one that are asked
 MOST_SEEN: Final = 2_000  # pages among which these are looked for, about
@@ -74,6 +75,29 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
                 await pages.withdraw(found, why, detail)
     for found_list in lists:
         await _keep_first(pages, *found_list)
+
+
+async def unlist_named_errors(
+    pages: Record, traps: Traps, starts: Sequence[Url], answers: SiteAnswers
+) -> None:
+    """Unlists pages, however few, whose title names an error, where nonexistent ones show the same."""
+    found = list[Url]()
+    async for entries in pages.stream(reads.ListedEntries(titled=True)):
+        found += [entry.url for entry in entries if entry.title and soft_404.names_error(entry.title)]
+        if len(found) >= MOST_NAMED:
+            break
+    for url in [url for url in found[:MOST_NAMED] if url not in starts]:
+        near = answers.like(await _facts(pages, url))
+        for place in nonexistent_pages.places(url):
+            same = await near.at(place)
+            if (
+                same
+                and not same.isdisjoint(await near.to(url))
+                and url not in soft_404.shown_instead(place.prefix)
+            ):
+                traps.report("soft-404", "a page whose title names an error", url)
+                await pages.withdraw([url], Why.SOFT_404, place.asked[0])
+                break
 
 
 async def unlist_redirected(pages: Record, starts: Sequence[Url], shown: Mapping[str, Url]) -> None:
