@@ -86,7 +86,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
     runs, start = list(await frontier.read(reads.AllRuns())), await frontier.read(reads.FirstStart())
     if not runs or start is None:
         raise NoState("The state contains no URLs yet: crawl first.")
-    balance, run = await frontier.read(reads.RunBalance()), await frontier.read(reads.NewestRun())
+    balance, seen = await frontier.read(reads.RunBalance()), await frontier.read(reads.WhatIsKnown())
     newest = replace(runs[-1], outcomes=balance.outcomes)
     site, published = await final_site(frontier, start), await published_as(frontier, settings)
     from importlib.metadata import version  # noqa: PLC0415 - slow to import, and few crawls make a report
@@ -121,7 +121,7 @@ async def read_known(frontier: Frontier, settings: Settings) -> Known:
         state_words=state_words(settings, start),
         program=f"sitemap-crawler {version('sitemap-crawler')}",
         robots_ignored=any(name == IGNORE_ROBOTS for name, _ in of_the_run),
-        is_partial=run is not None and run.follows is not None,
+        partial=seen if seen and (seen.waiting or seen.visited < seen.pages) else None,
     )
 
 

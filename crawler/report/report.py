@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from crawler.model.external import ExternalCheck, ExternalCounts
 from crawler.model.rows import HostRow, RunRow
-from crawler.model.survey import NONE_VANISHED, Balance, PagesOfKind, VanishedPages
+from crawler.model.survey import NONE_VANISHED, Balance, Knowledge, PagesOfKind, VanishedPages
 from crawler.model.trap import Trap
 from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code, Severity
 from crawler.report.changes import Changes
@@ -112,7 +112,7 @@ class Known(Struct, frozen=True):
     program: str = ""  # name and version
     state_words: str = ""  # those that name the state to another command; empty if it is not kept
     robots_ignored: bool = False
-    is_partial: bool = False  # a limit ended the visits; other pages are as earlier runs found them
+    partial: Knowledge | None = None  # of a run that a limit ended before it had visited all pages
 
     @property
     def name(self) -> str:

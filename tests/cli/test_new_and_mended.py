@@ -146,7 +146,7 @@ def test_run_without_a_start_page_is_passed_over(run: Run, start: str, ends: int
 def test_a_run_that_a_limit_ended_is_partial(run: Run) -> None:
     """Of a site that is published: pages that the run did not visit are as earlier runs found them."""
     with site(["/a", "/b"]).serve(port=0) as origin:
-        for words, partial in ((), False), (("--max-pages", "2"), True):
+        for words, partial in ((), False), (("--max-pages", "2"), True), (("--max-pages", "9"), False):
             run.ok("crawl", f"{origin}/", *WORDS, *words)
             _, text, _ = run("report", f"{origin}/", "--format", "json")
             told = json.loads(text)["run"]

@@ -26,6 +26,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from crawler.fetch.render import chromium
 from crawler.model.rows import HostRow
+from crawler.model.survey import Knowledge
 from crawler.report import actions
 from crawler.report.advice import ADVICE
 from crawler.report.builder import ReportBuilder
@@ -229,8 +230,8 @@ def test_what_changed_is_said_by_severity_and_as_published(status: str, sitemap:
 @pytest.mark.parametrize("form", [as_text, as_markdown, as_html], ids=["text", "markdown", "html"])
 def test_a_partial_run_says_so(form: ModuleType) -> None:
     report = planted().report()
-    partial = replace(report, known=replace(report.known, is_partial=True))
-    words = "A limit ended this run after 61 requests: other pages are as earlier runs found them."
+    partial = replace(report, known=replace(report.known, partial=Knowledge(15, 9, 1.0, 2.0, 0, 30.0)))
+    words = "A limit ended this run after 9 of 15 listed pages: the others are as earlier runs found them."
     assert words in form.text_of(partial)
     assert words not in form.text_of(report)
     assert checked(as_json.text_of(partial))["run"]["partial"]

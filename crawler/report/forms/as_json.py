@@ -43,7 +43,7 @@ def as_json(report: SiteReport) -> dict[str, Any]:
         "program": known.program,
         "site": f"{known.site}/",
         "published_as": f"{known.name}/",
-        "run": _run(known.run) | {"partial": known.is_partial},
+        "run": _run(known.run) | {"partial": known.partial is not None},
         "balance": {**_fields(known.balance, "discovered", "open"), "outcomes": dict(known.balance.outcomes)},
         "published": _published(known),
         "sitemap": _sitemap(report),

@@ -91,11 +91,13 @@ def standing(report: SiteReport) -> str:
 
 
 def partial(report: SiteReport) -> str:
-    """That a limit ended the visits of the run; empty if none did."""
-    if not report.known.is_partial:
+    """How many pages the run visited, if a limit ended it before the last; otherwise empty."""
+    known = report.known.partial
+    if known is None:
         return ""
-    asked = counted(report.known.run.requests or 0, "request")
-    return f"A limit ended this run after {asked}: other pages are as earlier runs found them."
+    visited = f"{known.visited:,} of {counted(known.pages, 'listed page')}"
+    new = f", and {counted(known.waiting, 'new URL')} not visited yet" if known.waiting else ""
+    return f"A limit ended this run after {visited}: the others are as earlier runs found them{new}."
 
 
 def no_findings(report: SiteReport) -> str:
