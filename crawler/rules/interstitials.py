@@ -25,7 +25,7 @@ def is_suspected(lease: Lease, verdict: Verdict) -> bool:
         return False
     if not isinstance(prior.outcome, Listed | Kept) or not _may_hide(verdict):
         return False
-    return not (facts.title and facts.title == prior.facts.title) and _leads_nowhere(lease, verdict)
+    return facts.title != prior.facts.title and _leads_nowhere(lease, verdict)
 
 
 def failure(verdict: Verdict) -> Verdict:
