@@ -73,7 +73,7 @@ class Cause(Reason):
     SERVER_ERROR = "server-error", "server error (5xx)"
     RATE_LIMITED = "rate-limited", "rate limited (429, Retry-After) too often or for too long"
     WALL = "wall", "a firewall answered: let it allow this user agent, or send a secret header with -H"
-    INTERSTITIAL = "interstitial", "shows another page without its links: a bot check, a login, a consent page?"
+    INTERSTITIAL = "interstitial", "shows another page without links: a bot check, a login, a consent page?"
     STATUS = "status", "unexpected HTTP status"
     REDIRECT = "redirect", "redirect without a valid target"
     REDIRECT_LOOP = "redirect-loop", "redirect loop"
