@@ -154,6 +154,17 @@ def test_a_table_is_sorted_by_its_columns(browser: Any, tmp_path: Path) -> None:
     page.close()
 
 
+def test_findings_are_sorted_on_a_phone_too(browser: Any, tmp_path: Path) -> None:
+    page = opened(browser, "planted", tmp_path, "phone")
+    cells = ".todo tbody td:first-child"
+    before = page.locator(cells).all_inner_texts()
+    page.click(".todo thead th:nth-child(3) button")
+    assert page.locator(cells).all_inner_texts() != before
+    page.click(".todo thead th:first-child button")
+    assert page.locator(cells).all_inner_texts() == before, "the worst first"
+    page.close()
+
+
 def test_a_link_opens_what_is_folded(browser: Any, tmp_path: Path) -> None:
     page = opened(browser, "planted", tmp_path, "desk")
     assert not page.is_visible("#t-no-lastmod"), "infos are closed"

@@ -18,6 +18,7 @@ const order = new Intl.Collator(undefined, { numeric: true }).compare;
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0];
   if (body.rows.length < 2) continue;
+  table.classList.add("sortable");
   for (const head of table.tHead.querySelectorAll("th")) {
     const button = document.createElement("button");
     button.append(...head.childNodes);
