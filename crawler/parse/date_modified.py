@@ -1,5 +1,5 @@
-"""The modification date that a page states about itself: JSON-LD, `article:modified_time`,
-`og:updated_time`, or `itemprop`.
+"""The modification date that a page states about itself: JSON-LD, `itemprop`, or a `meta` of one of the names
+that are in use, as `article:modified_time` and `http-equiv=last-modified`.
 
 Beside it, its date of publication, which is later where a page was written before it was published. Whether
 a date is credible is decided by `rules.lastmod`. Pure and total.
@@ -16,10 +16,16 @@ from crawler.parse.dates import read_stated
 
 MOST_DATES: Final = 20  # dates that are read
 LARGEST_JSON_LD: Final = 262_144  # characters of a JSON-LD script
-MODIFIED: Final = frozenset({"article:modified_time", "og:updated_time"})
+# Of `meta`, in lower case: as a property, a name or a pragma.
+NAMING: Final = ("property", "name", "http-equiv")
+MODIFIED: Final = frozenset({
+    "article:modified_time", "article:modified", "article:modified_date", "og:updated_time",
+    "og:modified_time", "og:article:modified_time", "last-modified", "lastmodified", "lastmod",
+    "dc.modified", "dc.date.modified", "dcterms.modified", "datemodified", "bt:moddate",
+})  # fmt: skip
 PUBLISHED: Final = "article:published_time"
 PROPERTIES: Final = MODIFIED | {PUBLISHED}
-ITEM_PROPERTIES: Final = frozenset({"dateModified", "datePublished"})
+ITEM_PROPERTIES: Final = frozenset({"datemodified", "datepublished"})
 # JSON-LD types of parts of a page, whose date is not that of the page.
 PARTS: Final = frozenset({
     "comment", "review", "userreview", "answer", "offer", "imageobject", "videoobject", "person",
@@ -33,10 +39,18 @@ def is_stating(tag: str, given: Mapping[str, str | None]) -> bool:
         case "script":
             return given.get("type") == "application/ld+json"
         case "meta":
-            return given.get("property") in PROPERTIES or given.get("itemprop") in ITEM_PROPERTIES
+            return not PROPERTIES.isdisjoint(_names(given)) or not ITEM_PROPERTIES.isdisjoint(_items(given))
         case "time":
-            return not ITEM_PROPERTIES.isdisjoint((given.get("itemprop") or "").split())
+            return not ITEM_PROPERTIES.isdisjoint(_items(given))
     return False
+
+
+def _names(given: Mapping[str, str | None]) -> list[str]:
+    return [(given.get(name) or "").strip().lower() for name in NAMING]
+
+
+def _items(given: Mapping[str, str | None]) -> list[str]:
+    return (given.get("itemprop") or "").lower().split()
 
 
 def dates(nodes: Iterable[LexborNode]) -> list[str]:
@@ -52,8 +66,9 @@ def dates(nodes: Iterable[LexborNode]) -> list[str]:
             for stated in _of_json(node.text()[:LARGEST_JSON_LD]):
                 found["modified" if stated[0] else "others"] += stated
         else:
-            text = given.get("content") if node.tag == "meta" else given.get("datetime") or node.text()
-            found[_kind(given)].append((text or "").strip())
+            written = "" if node.tag == "meta" else node.text()
+            text = given.get("content") or given.get("datetime") or written
+            found[_kind(given)].append(text.strip())
         if len(found["modified"]) >= MOST_DATES:
             break
     modified, published = found["modified"], list(filter(None, found["own"] or found["others"]))
@@ -64,8 +79,8 @@ def dates(nodes: Iterable[LexborNode]) -> list[str]:
 
 def _kind(given: Mapping[str, str | None]) -> str:
     """What an element for which `is_stating` holds states: a modification, or a publication."""
-    names = {given.get("property"), *(given.get("itemprop") or "").split()}
-    if not names.isdisjoint({*MODIFIED, "dateModified"}):
+    names = {*_names(given), *_items(given)}
+    if not names.isdisjoint(MODIFIED):
         return "modified"
     return "own" if PUBLISHED in names else "others"
 

@@ -71,6 +71,12 @@ MODIFIED, PUBLISHED = "article:modified_time", "article:published_time"
         ("", None),
         (meta("og:updated_time", "2017-09-01"), "2017-09-01"),
         (meta(MODIFIED, "Fri, 01 Sep 2017 10:00:00 +0000"), "2017-09-01"),
+        ('<meta http-equiv="Last-Modified" content="Fri, 01 Sep 2017 10:00:00 GMT">', "2017-09-01"),
+        ('<meta http-equiv=date content="2017-09-01">', None),
+        ('<meta name="last-modified" content="2017-09-01">', "2017-09-01"),
+        ('<meta name="DCTERMS.modified" content="2017-09-01">', "2017-09-01"),
+        ('<meta itemprop="datemodified" content="2017-09-01">', "2017-09-01"),
+        ('<meta name="revised" content="every night"><meta name="date" content="2017-09-01">', None),
         (
             of_json('{"@type": "Article", "headline": "two\nlines\t", "dateModified": "2017-09-01"}'),
             "2017-09-01",
