@@ -262,6 +262,18 @@ async def test_where_all_pages_are_restless_the_next_one_is_too() -> None:
             assert found == ({late: 38} if night > 36 else {}), night
 
 
+async def test_an_edit_is_dated_where_many_other_texts_change() -> None:
+    runs, pages = ManyRuns(), [Url(f"{SITE}/{number}") for number in range(40)]
+    for night in range(40):
+        shown = {
+            url: f"{url}|some|text{'|edit' * (number == 0 and night > 36)}|more|{url} {(night + number) // 4}|end"
+            for number, url in enumerate(pages)
+        }
+        dates = await runs.run(shown, pages=pages)
+        found = {url: day for url, day in dates.items() if day is not None}
+        assert night < 20 or found == ({pages[0]: 38} if night > 36 else {}), night
+
+
 async def test_texts_that_few_pages_show_in_turn_are_no_edits() -> None:
     """On two of forty pages, each in another order: too seldom to be known by what comes again."""
     site, pages, dates = ManyRuns(), [Url(f"{SITE}/{number}") for number in range(40)], Dates()

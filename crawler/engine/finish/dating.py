@@ -16,7 +16,7 @@ from crawler.model.reasons import Source
 from crawler.model.survey import Build, DatesSeen, Doubts, Evidence, NewBlock, Restless
 from crawler.ports import History, reads
 from crawler.rules import lastmod, rolled_out, shown_in_turn
-from crawler.rules.noise import WAY
+from crawler.rules.noise import WAY, LastChange
 from crawler.rules.record import DAY
 
 T = TypeVar("T")
@@ -85,6 +85,11 @@ class _Texts:
         """How many runs are known of it, before this one."""
         return len(self._before[origin].runs)
 
+    def again(self, it: Evidence) -> int:
+        """Pages that changed where texts of the origin are known to change: that dates none of them."""
+        repeated = sum(one.pages for one in self.changes[it.origin] if one.change == LastChange.REPEATED)
+        return it.again + repeated if self._before[it.origin].last else 0
+
     def turning(self) -> Iterator[tuple[str, str, bool]]:
         """Texts that are shown in turn; see `shown_in_turn.doubtful`."""
         for origin, known in self.restless.items():
@@ -118,7 +123,9 @@ class _SiteDates:
         self.changing = _whys(
             (
                 name,
-                lastmod.unusable_changes(it, shared[name], runs=runs(name), is_read_anew=is_read_anew),
+                lastmod.unusable_changes(
+                    it, shared[name] + self.texts.again(it), runs=runs(name), is_read_anew=is_read_anew
+                ),
             )
             for name, it in self._origins.items()
         )
