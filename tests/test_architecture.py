@@ -35,7 +35,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4549,
+    "parse": 4564,
     "model": 2138,
     "errors": 172,
     "scratch": 72,
@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4167,
     "frontier": 9603,
     "sitemap": 4932,
-    "engine": 4049,
+    "engine": 4056,
     "workers": 1433,
     "app": 6255,
     "cli": 5978,
