@@ -19,7 +19,7 @@ from crawler.cli.rows import Rows, between, joining, spelling
 from crawler.cli.saved_state import opened_state, remark_other_site, start_of, with_state
 from crawler.errors import ConfigError, Exit
 from crawler.model import rendering
-from crawler.model.reasons import Cause, SeedKind, Why
+from crawler.model.reasons import Cause, Why
 from crawler.model.rendering import Rendering
 from crawler.model.rows import PageRow, RunRow
 from crawler.parse.credentials import masked
@@ -44,18 +44,9 @@ WIDEST: Final = 60  # characters of a column that is not the last
 LONGEST: Final = 2_100  # characters of a cell
 
 
-def _rendered(page: PageRow, read: Callable[[Rendering], Any]) -> Any:
-    """What is stored of the rendering of a page; None if it does not need scripts, or --render was off."""
-    return None if page.rendering is None else read(rendering.read(page.rendering))
-
-
 def _status(page: PageRow) -> int | None:
     """That of the page; of a URL on another site, that of the last answer of its host."""
     return page.external.status if page.external and page.status is None else page.status
-
-
-def _external(page: PageRow) -> str | None:
-    return page.external.code if page.external else None
 
 
 PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
@@ -72,17 +63,19 @@ PAGE: Final[Mapping[str, Callable[[PageRow], Any]]] = {
     "type": lambda page: page.type,
     "bytes": lambda page: page.bytes,
     "took": lambda page: page.took,
-    "rendered": lambda page: _rendered(page, lambda seen: seen.words),
-    "links_before": lambda page: _rendered(page, lambda seen: seen.before.links),
-    "links_after": lambda page: _rendered(page, lambda seen: seen.after and seen.after.links),
-    "robots_before": lambda page: _rendered(page, lambda seen: seen.before.robots or None),
-    "robots_after": lambda page: _rendered(page, lambda seen: (seen.after and seen.after.robots) or None),
-    "canonical_before": lambda page: _rendered(page, lambda seen: seen.before.canonical),
-    "canonical_after": lambda page: _rendered(page, lambda seen: seen.after and seen.after.canonical),
-    "script_requests": lambda page: _rendered(page, lambda seen: seen.requests),
-    "script_bytes": lambda page: _rendered(page, lambda seen: seen.bytes),
-    "external": _external,
 }
+RENDERED: Final[Mapping[str, Callable[[Rendering], Any]]] = {
+    "rendered": lambda seen: seen.words,
+    "links_before": lambda seen: seen.before.links,
+    "links_after": lambda seen: seen.after and seen.after.links,
+    "robots_before": lambda seen: seen.before.robots or None,
+    "robots_after": lambda seen: (seen.after and seen.after.robots) or None,
+    "canonical_before": lambda seen: seen.before.canonical,
+    "canonical_after": lambda seen: seen.after and seen.after.canonical,
+    "script_requests": lambda seen: seen.requests,
+    "script_bytes": lambda seen: seen.bytes,
+}
+_NOT_RENDERED: Final[Row] = (None,) * len(RENDERED)  # it does not need scripts, or --render was off
 PUBLISHED: Final = "published"  # the URL in the sitemap: another one, if a copy of the site was crawled
 # Clicks from a start URL, pages that link to it, and URLs to which it links: without links with nofollow.
 LINKS: Final = ("clicks", "links_in", "links_out")
@@ -106,7 +99,7 @@ RUN: Final[Mapping[str, Callable[[RunRow], Any]]] = {
     "changed": lambda run: run.publication.changed if run.publication else None,
 }
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
-    "pages": (*PAGE, PUBLISHED, *LINKS),
+    "pages": (*PAGE, *RENDERED, "external", PUBLISHED, *LINKS),
     "links": LINK_FIELDS,
     **{name: feature.columns for name, feature in LISTS.items()},
     "findings": FINDING,
@@ -219,31 +212,29 @@ def _columns(what: str, fields: str, form: str) -> Sequence[str]:
 
 async def _pages(rows: Reads, known: Known, only: Filter, *, counted: bool) -> AsyncIterator[Row]:
     """The pages by URL. `counted`: with clicks and the numbers of links, which needs all links."""
-    run, base, links, clicks = known.run, PublishBase(known.name, known.site), LinkCounts(), Clicks((), 0)
+    run, base, links = known.run, PublishBase(known.name, known.site), LinkCounts()
+    clicks = Clicks(await rows.read(reads.StartNumbers()))
     if counted:
         async for edges in reports.each(rows.stream(reads.Edges())):
             links.add(edges)
-        clicks = await _clicks(rows, run.number)
+        await reports.walk(rows, clicks)
     found = await reports.findings_of(rows, known) if only.codes - FILES else None
     loading = await all_pages_with(rows, only.codes)
     async for page in reports.each(rows.stream(reads.Pages())):
         loads = page.id < len(loading) and loading[page.id]
         if page.run == run.number and (not only or loads or only.admits(page, found)):
             published = base.published(page.url) if is_listed(page.outcome) else None
-            values = (value(page) for value in PAGE.values())
-            yield [*values, published, clicks.of(page.id), *links.of(page.id)]
+            row = [value(page) for value in PAGE.values()]
+            row += _rendered(page)
+            row += page.external and page.external.code, published, clicks.of(page.id), *links.of(page.id)
+            yield row
 
 
-async def _clicks(rows: Reads, run: int) -> Clicks:
-    """The shortest ways from the start URLs of the run."""
-    starts, highest = list[int](), 0
-    async for page in reports.each(rows.stream(reads.Pages())):
-        highest = max(highest, page.id)
-        if page.run == run and page.seed and page.seed.kind is SeedKind.START:
-            starts.append(page.id)
-    clicks = Clicks(starts, highest)
-    await reports.walk(rows, clicks)
-    return clicks
+def _rendered(page: PageRow) -> Row:
+    if page.rendering is None:
+        return _NOT_RENDERED
+    seen = rendering.read(page.rendering)
+    return [value(seen) for value in RENDERED.values()]
 
 
 async def _findings(rows: Reads, known: Known, only: Filter) -> AsyncIterator[Row]:
@@ -265,9 +256,10 @@ async def _spelt(
     rows: AsyncIterator[Row], places: Sequence[int], spell: Callable[[Any], str], joined: Joined
 ) -> AsyncIterator[Sequence[str]]:
     """The chosen cells of each row as a line, in batches."""
-    batch: list[str] = []
+    batch, nothing = list[str](), spell(None)  # as many cells are
     async for row in rows:
-        batch.append(joined([spell(row[place]) for place in places]))
+        cells = [row[place] for place in places]
+        batch.append(joined([nothing if cell is None else spell(cell) for cell in cells]))
         if len(batch) >= WRITTEN:
             yield batch
             batch = []

@@ -18,9 +18,10 @@ from msgspec.structs import replace
 from crawler.frontier.budget import IS_POOR
 from crawler.frontier.database import CHUNK, Database
 from crawler.frontier.levels import REPEATS
+from crawler.frontier.runs import start_numbers
 from crawler.frontier.schema import IN_SITEMAP, settled
 from crawler.model.outcome import Unlisted, code
-from crawler.model.reasons import SeedKind, Why
+from crawler.model.reasons import Why
 from crawler.model.survey import DoubtfulPlace, RepeatedPage, SameContent, WithContent
 from crawler.parse.url import Url
 from crawler.rules import duplicates, soft_404
@@ -107,9 +108,6 @@ FROM known AS u @each(u.links) JOIN page AS t ON t.id = j.value
 WHERE u.run = :run AND u.state = {SETTLED} AND j.value @any(ids)
     AND u.digest IS DISTINCT FROM t.digest AND (u.content IS NULL OR u.content IS DISTINCT FROM t.content)
 GROUP BY j.value
-"""
-STARTS: Final = """
-SELECT u.id FROM url AS u JOIN seed AS s ON s.id = u.seed WHERE u.run = :run AND s.kind = :start
 """
 PUBLISHED: Final = """
 SELECT id FROM known
@@ -318,7 +316,7 @@ def _copies(db: Database) -> Mapping[int, str]:
     linked, published = dict(db.all(LINKED, given)), {number for (number,) in db.all(PUBLISHED, given)}
     urls = {page.url for page in some.values()}
     named = {url for chunk in db.chunks(CANONICAL, {"run": db.run}) for _, url in chunk if url in urls}
-    starts = {number for (number,) in db.all(STARTS, {"run": db.run, "start": SeedKind.START.value})}
+    starts = frozenset(start_numbers(db))
     return copies(
         [
             replace(

@@ -60,6 +60,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.KnownLinks: queries.known_links,
     reads.Linking: queries.linking,
     reads.FirstStart: runs.first_start,
+    reads.StartNumbers: runs.start_numbers,
     reads.LastAnswered: queries.last_answered,
     reads.Examples: queries.examples,
     reads.Filtered: targets.list_filtered,

@@ -112,6 +112,9 @@ FIRST: Final = """
 SELECT url FROM url WHERE run = :run AND depth = 0
 ORDER BY seed IS DISTINCT FROM (SELECT id FROM seed WHERE kind = 0), id LIMIT 1
 """
+_STARTS: Final = """
+SELECT u.id FROM url AS u JOIN seed AS s ON s.id = u.seed WHERE u.run = :run AND s.kind = 0
+"""
 _RUNS: Final = f"""
 SELECT r.number, r.started, r.status, (SELECT CAST(coalesce(sum(m.discovered), 0) AS bigint)
     FROM member AS m WHERE m.run = r.number),
@@ -354,6 +357,11 @@ def first_start(db: Database) -> Url | None:
     """See `ports.reads.FirstStart`."""
     row = db.one_or_none(FIRST, {"run": db.run})
     return Url(row[0]) if row else None
+
+
+def start_numbers(db: Database) -> Sequence[int]:
+    """See `ports.reads.StartNumbers`."""
+    return [number for (number,) in db.all(_STARTS, {"run": db.run})]
 
 
 def _differing(theirs: str | None, ours: Terms) -> list[str]:

@@ -195,6 +195,10 @@ class FirstStart(Query[Url | None], frozen=True):
     """The first start URL of this run."""
 
 
+class StartNumbers(Query[Sequence[int]], frozen=True):
+    """The ids of the start URLs of this run."""
+
+
 class LastAnswered(Query[Url | None], frozen=True):
     """The listed page of an origin that answered last in this run."""
 

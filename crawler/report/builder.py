@@ -122,7 +122,7 @@ class ReportBuilder:
         self._overview = Overview(run.number, known.site, frozenset(host.origin for host in known.hosts))
         self._sought = sought(known.settings, checked=known.check is not None)
         self._changes = Changes(run.number, max(before, default=None), run.complete)
-        self._starts, self._highest, self._listed = list[int](), 0, array("I")
+        self._starts, self._listed = list[int](), array("I")
         self._picked: dict[Code, _Items] = {}
         self._folders = defaultdict[Code, _FindingFolders](_FindingFolders)
         self._rules = _RuleCounts()
@@ -130,7 +130,6 @@ class ReportBuilder:
     def add_page(self, page: PageRow) -> None:
         self._overview.add_page(page)
         self._changes.add_page(page)
-        self._highest = max(self._highest, page.id)
         if page.run != self._known.run.number:
             return
         if page.seed and page.seed.kind is SeedKind.START:
@@ -140,7 +139,7 @@ class ReportBuilder:
 
     def clicks(self) -> Clicks:
         """The walk over links from the start URLs, which the caller makes."""
-        return Clicks(self._starts, self._highest)
+        return Clicks(self._starts)
 
     def add_clicks(self, clicks: Clicks) -> None:
         """Count the clicks to each listed page."""

@@ -22,9 +22,9 @@ def numbers(size: int, value: int = 0) -> "array[int]":
 class Clicks:
     """The walk, and then its distances. A redirect is no click; a link with nofollow leads nowhere."""
 
-    def __init__(self, starts: Iterable[int], highest: int) -> None:
-        """`starts`: ids of the start URLs; `highest`: the highest id, beyond which URLs are ignored."""
-        self._far = numbers(highest + 1, _FAR)
+    def __init__(self, starts: Iterable[int]) -> None:
+        """`starts`: ids of the start URLs."""
+        self._far = numbers(1024, _FAR)
         self._here, self._next, self._clicks = array("I"), array("I"), 0
         for number in starts:
             self._reach(number, 0, self._here)
@@ -52,7 +52,9 @@ class Clicks:
                     self._reach(number, self._clicks + 1, self._next)
 
     def _reach(self, number: int, clicks: int, queue: "array[int]") -> None:
-        if number < len(self._far) and clicks < self._far[number]:
+        if (missing := number + 1 - len(self._far)) > 0:
+            self._far.extend(numbers(max(missing, len(self._far)), _FAR))
+        if clicks < self._far[number]:
             self._far[number] = clicks
             queue.append(number)
 
