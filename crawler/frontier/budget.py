@@ -44,13 +44,16 @@ def _distinct(content: str) -> str:
 WORDING: Final = (
     f"CASE WHEN version LIKE '{BYTES}%' THEN version ELSE substr(version, 1, {WORDING_DIGITS}) END"
 )
-# A page that is read without what repeats its address may say what one says that is read with it.
+# A page that is read without what repeats its address may say what one says that is read with it. Few sites
+# have such pages, which is asked first.
 _ECHOING: Final = f"substr(echoing, 1, {WORDING_DIGITS})"
+ANY_ECHOING: Final = "EXISTS (SELECT 1 FROM known WHERE run = :run AND echoing IS NOT NULL)"
 SAID: Final = f"coalesce(said.wording, {WORDING})"
 # Joined, since PostgreSQL compares each with all others where `IN` is too large for its memory.
 _SAID: Final = f"""
-LEFT JOIN (SELECT DISTINCT {WORDING} AS wording FROM known WHERE run = :run AND version IS NOT NULL) AS said
-    ON said.wording = {_ECHOING}
+LEFT JOIN (
+    SELECT DISTINCT {WORDING} AS wording FROM known WHERE {ANY_ECHOING} AND run = :run AND version IS NOT NULL
+) AS said ON said.wording = {_ECHOING}
 """
 # Pages that failed to the end count once.
 FOUND: Final = f"""

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from crawler.frontier.budget import IS_POOR
+from crawler.frontier.budget import ANY_ECHOING, IS_POOR
 from crawler.frontier.database import CHUNK, Database
 from crawler.frontier.levels import REPEATS
 from crawler.frontier.runs import start_numbers
@@ -61,11 +61,16 @@ WHERE {_LISTED} AND u.version IS NOT NULL ORDER BY u.url LIMIT 20000
 # a LIMIT, PostgreSQL would compare each page with each.
 ECHOED: Final = f"""
 SELECT u.echoing FROM known AS u WHERE {_LISTED} AND u.echoing IS NOT NULL
-INTERSECT SELECT o.version FROM known AS o WHERE o.run = :run AND o.outcome = '{LISTED}' LIMIT 1
+INTERSECT
+SELECT o.version FROM known AS o WHERE {ANY_ECHOING} AND o.run = :run AND o.outcome = '{LISTED}' LIMIT 1
 """
 # Pages of one title may say the same, but for what they repeat of their addresses, or what is random on them.
 SAME_TITLE: Final = f"""
 SELECT 1 FROM known AS u WHERE {_LISTED} GROUP BY u.title HAVING count(*) > 1 LIMIT 1
+"""
+ANY_SAME_CONTENT: Final = f"""
+SELECT 1 FROM known AS u WHERE {_LISTED} AND u.version IS NOT NULL
+GROUP BY u.host, u.version HAVING count(*) > 1 LIMIT 1
 """
 WITH_CONTENT: Final = f"""
 SELECT u.url FROM known AS u JOIN host AS h ON h.id = u.host
@@ -258,7 +263,7 @@ def _frequent(
 def repeated(db: Database) -> Sequence[RepeatedPage]:
     """See `ports.reads.RepeatedPages`."""
     run = {"run": db.run}
-    is_likely = db.one(IS_POOR, run)[0] or db.all(SAME_CONTENT, run | {"least": 2})
+    is_likely = db.one(IS_POOR, run)[0] or db.all(ANY_SAME_CONTENT, run)
     if not (is_likely or db.all(ECHOED, run) or db.all(SAME_TITLE, run)):
         return []
     return [RepeatedPage(row[0], row[1], Url(row[2]), *row[3:]) for row in db.all(REPEATED, run)]
