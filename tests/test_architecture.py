@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 5506,
     "report": 4526,
     "fetch": 4167,
-    "frontier": 9610,
+    "frontier": 9618,
     "sitemap": 4932,
     "engine": 4056,
     "workers": 1433,
