@@ -360,10 +360,7 @@ class AnchorsOf(Query[Mapping[tuple[int, int], rows.AnchorRow]], frozen=True):
 
 
 class Edges(RowKind[rows.EdgeRow], frozen=True):
-    """The links, redirect and canonical of each URL of this run that has any, sorted by URL.
-
-    From `first` up to, but not including, `below`.
-    """
+    """What each URL of this run leads to, if anything, by URL: from `first` up to, but without, `below`."""
 
     first: str = ""
     below: str = ABOVE_ALL
@@ -417,10 +414,7 @@ class LedgerState(Query[LedgerHead | None], frozen=True):
 
 
 class LedgerRows(RowKind[LedgerRow], frozen=True):
-    """The URLs whose mark differs between ledger and this run, sorted by URL.
-
-    `unchanged`: the listed ones without a difference, too.
-    """
+    """The URLs whose mark differs between ledger and this run, by URL; `unchanged`: and those listed."""
 
     unchanged: bool = False
 
