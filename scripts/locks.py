@@ -3,6 +3,7 @@
 .venv/bin/python scripts/locks.py     (needs uv: pip install uv)
 """
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,17 @@ def lock(name: str) -> None:
     subprocess.run(words, input=TOOLS.get(name), cwd=ROOT, text=True, check=True)
 
 
+def build_on(base: str, name: str) -> None:
+    """Name each package in one of two locks: what the image has is not said again."""
+    known, own = (
+        re.split(r"^(?=[a-z0-9])", (ROOT / f".ci/{one}.txt").read_text(), flags=re.MULTILINE)[1:]
+        for one in (base, name)
+    )
+    more = (part for part in own if part not in known)
+    (ROOT / f".ci/{name}.txt").write_text("".join([f"--requirement {base}.txt\n", *more]))
+
+
 if __name__ == "__main__":
     for name in LOCKS:
         lock(name)
+    build_on("image", "image-render")

@@ -60,8 +60,12 @@ def test_a_release_has_provenance_and_a_list_of_parts() -> None:
 
 
 def pins(name: str) -> dict[str, str]:
-    """Versions by package, of a lock; each has a hash."""
-    parts = re.split(r"^(?=[a-z0-9])", (ROOT / f".ci/{name}.txt").read_text(), flags=re.MULTILINE)[1:]
+    """Versions by package, of a lock and of what it builds on; each has a hash."""
+    text = (ROOT / f".ci/{name}.txt").read_text()
+    text += "".join(
+        (ROOT / ".ci" / base).read_text() for base in re.findall(r"^--requirement (.+)", text, re.MULTILINE)
+    )
+    parts = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
     assert all("--hash=sha256:" in part for part in parts)
     return dict(re.match(r"([a-z0-9._-]+)==(\S+)", part).groups() for part in parts)  # type: ignore[union-attr, misc]
 
