@@ -44,6 +44,7 @@ DRIVEN: Final = (
 _FRAME_TIMEOUT: Final = 5.0  # seconds that a frame may take
 _WORLD: Final = "snapshot"
 _EVENT_TIMEOUT: Final = 2.0  # seconds that an event may come after the request that it is about
+_SOON: Final = 0.05  # seconds in which most of them come
 _TURNS: Final = 20  # of the page, in which no more of an answer is read that it does read
 # Navigations by a refresh, which `judge` reads in the document: only one without delay is a redirect.
 _REFRESH: Final = frozenset({"metaTagRefresh", "httpHeaderRefresh"})
@@ -242,6 +243,8 @@ class Tab:
         One that it does not read does not end. Then it has done much else since the last part came: time
         tells nothing on a busy machine.
         """
+        with anyio.move_on_after(_SOON):
+            await self._loads[network].wait()
         parts, left = self._parts[network], _TURNS
         with anyio.move_on_after(_EVENT_TIMEOUT):
             while left and not self._loads[network].is_set():
