@@ -102,9 +102,12 @@ def test_kill_at_every_commit_fsync_and_rename_loses_nothing(tmp_path: Path, par
             "before fsync of sitemap-00001.xml.gz",
         } <= set(kinds)
         for moment in kinds[part::PARTS]:
-            folder = tmp_path / f"kill-{kinds.index(moment)}"
-            turn = turns[moment][len(turns[moment]) // 2]
-            killed = program.run(words(origin, folder), dies=moment, turn=turn)
+            # On a busy machine, groups are larger and there are fewer: then the first.
+            for turn in (turns[moment][len(turns[moment]) // 2], turns[moment][0]):
+                folder = tmp_path / f"kill-{kinds.index(moment)}-{turn}"
+                killed = program.run(words(origin, folder), dies=moment, turn=turn)
+                if killed.returncode:
+                    break
             assert (killed.returncode, killed.stderr) == (-signal.SIGKILL, ""), moment
             again = program.run(words(origin, folder))
             assert (again.returncode, again.stderr) == (0, ""), moment
