@@ -11,6 +11,9 @@ import anyio
 import pytest
 
 from crawler.errors import CrawlerError, FrontierError, StateAway
+from crawler.model.visit import Visit
+from crawler.parse.url import Url
+from crawler.ports import reads
 from crawler.settings.sections import Settings, State
 from tests.postgres import Server, named
 
@@ -40,6 +43,7 @@ def database() -> Iterator[Server]:
         f"hostssl all tls_only 127.0.0.1/32 trust\nhost all tls_only all reject\n{rules.read_text()}"
     )
     _sql(made, "CREATE ROLE tls_only LOGIN", "CREATE ROLE locked LOGIN CONNECTION LIMIT 0")
+    _sql(made, "CREATE ROLE single LOGIN CONNECTION LIMIT 1", "GRANT CREATE ON DATABASE postgres TO single")
     _sql(made, "CREATE DATABASE closed", "REVOKE CONNECT ON DATABASE closed FROM public")
     _sql(made, "SELECT pg_reload_conf()")
     yield made
@@ -146,6 +150,26 @@ def test_full_server_and_one_that_is_down_are_waited_for(database: Server) -> No
     down = refused("postgresql://crawler@127.0.0.1:1/postgres")
     assert type(down) is StateAway
     assert "Connection refused. Run again when the database works again: nothing is lost" in str(down)
+
+
+@pytest.mark.anyio
+async def test_rows_are_streamed_also_on_a_single_connection(
+    database: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the driver is an extra
+
+    monkeypatch.setattr("crawler.frontier.postgres.session.CHUNK", 10)
+    frontier = PostgresFrontier(named(database.address.replace("crawler@", "single@")))
+    await frontier.begin("x")
+    await frontier.take_leadership()
+    urls = {Url(f"https://a.example/{number}") for number in range(25)}
+    await frontier.add([Visit(url) for url in urls])
+    found = list[Url]()
+    async for chunk in frontier.stream(reads.Pages()):
+        found += [page.url for page in chunk]
+        assert (await frontier.read(reads.RunBalance())).open == 25, "the connection works on in between"
+    await frontier.close()
+    assert sorted(found) == sorted(urls)
 
 
 def tables(database: Server, schema: str) -> set[tuple[str, int]]:

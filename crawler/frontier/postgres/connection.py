@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import psycopg
 from psycopg import errors, sql
@@ -26,6 +26,8 @@ from crawler.rules import retries
 ABOUT: Final = "CREATE TABLE about (version integer NOT NULL); CREATE SEQUENCE url_id;"
 _DIALECT: Final = PostgresDialect()
 PROGRAM: Final = "sitemap-crawler"  # the name of its sessions
+Lend: TypeAlias = Callable[[Callable[["psycopg.Connection[Any]"], None]], None]
+"""Calls what it is given with the connection of the work."""
 RACES: Final = 5  # attempts to create tables that other members create at the same time
 # Sequences of identity columns follow their table.
 RELATIONS: Final = """

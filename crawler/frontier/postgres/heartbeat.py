@@ -10,13 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import psycopg
 
 from crawler.frontier.members import HEARTBEAT, Members
 from crawler.frontier.postgres.address import Address
-from crawler.frontier.postgres.connection import PROGRAM, begin, connect, pipelined
+from crawler.frontier.postgres.connection import PROGRAM, Lend, begin, connect, pipelined
 from crawler.frontier.postgres.database import PostgresDatabase
 from crawler.frontier.postgres.errors import is_passing
 from crawler.model.failpoints import failpoint
@@ -33,8 +33,6 @@ AND application_name IN (
     FROM (SELECT id FROM member WHERE NOT gone AND until <= :now UNION ALL SELECT 0) AS held
 )
 """
-
-Lend: TypeAlias = Callable[[Callable[["psycopg.Connection[Any]"], None]], None]
 
 
 class Heartbeat:

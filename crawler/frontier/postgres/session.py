@@ -21,6 +21,7 @@ from crawler.frontier.database import CHUNK
 from crawler.frontier.members import FENCE
 from crawler.frontier.postgres.address import Address
 from crawler.frontier.postgres.connection import (
+    Lend,
     ServerClock,
     begin,
     connect,
@@ -233,7 +234,7 @@ class Session:
 
         All of one moment; after a lost connection, the rest is of a later one.
         """
-        rows = _Rows(self._address, self.spare, query, given, first)
+        rows = _Rows(self._address, self.spare, self.lend, query, given, first)
         fetch = partial(self._insist, rows.fetch)
         try:
             while chunk := await anyio.to_thread.run_sync(fetch, abandon_on_cancel=False):
@@ -250,13 +251,15 @@ def _fetch() -> bytes:
 class _Rows:
     """The rows of a query, on a connection of its own, which is opened when it is needed.
 
-    The cursor is one of SQL, so that it is opened and read from in one round trip.
+    The cursor is one of SQL, so that it is opened and read from in one round trip. Where the server accepts
+    no other connection, each chunk is read on that of the work.
     """
 
     def __init__(
-        self, address: Address, spare: Spare, query: Stream, given: Mapping[str, Any], first: str
+        self, address: Address, spare: Spare, lend: Lend, query: Stream, given: Mapping[str, Any], first: str
     ) -> None:
-        self._address, self._spare, self._query, self._given = address, spare, query, given
+        self._address, self._spare, self._lend = address, spare, lend
+        self._query, self._given = query, given
         self._after, self._comparison = query.start(first), ">="
         self._connection: psycopg.Connection[Any] | None = None
         self._ahead: psycopg.Cursor[Any] | None = None  # the first rows
@@ -267,9 +270,7 @@ class _Rows:
         if self._is_over:
             return []
         try:
-            connection = self._connection = self._connection or self._open()
-            rows, self._ahead = self._ahead or connection.execute(_fetch()), None
-            chunk = rows.fetchall()
+            chunk = self._next()
         except psycopg.Error:
             self.close()
             raise
@@ -278,24 +279,47 @@ class _Rows:
             self._after, self._comparison = chunk[-1][self._query.place], ">"
         return chunk
 
-    def _open(self) -> "psycopg.Connection[Any]":
-        try:
-            connection = connect(self._address)
-        except psycopg.Error:
-            spare = self._spare()
-            if spare is None:
+    def _next(self) -> list[tuple[Any, ...]]:
+        if self._connection is None:
+            try:
+                own = connect(self._address)
+            except psycopg.Error as error:
+                spare = self._spare()
+                if spare is None:
+                    return self._borrowed(error)
+                own = spare
+            self._connection = own
+            self._ahead = self._begun(own)
+        rows, self._ahead = self._ahead or self._connection.execute(_fetch()), None
+        return rows.fetchall()
+
+    def _begun(self, connection: "psycopg.Connection[Any]", end: str = "") -> "psycopg.Cursor[Any]":
+        """The first rows after those that were returned, in a transaction."""
+        with pipelined(connection):
+            begin(connection, self._address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            sql = DECLARE + statement(self._query.rest(self._comparison))
+            connection.execute(sql, {**self._given, "after": self._after})
+            rows = connection.execute(_fetch())
+            if end:
+                connection.execute(end.encode())
+        return rows
+
+    def _borrowed(self, error: psycopg.Error) -> list[tuple[Any, ...]]:
+        """The next rows, on the connection of the work. `error`: why there is no other."""
+        found = list[list[tuple[Any, ...]]]()
+
+        def read(connection: "psycopg.Connection[Any]") -> None:
+            try:
+                found.append(self._begun(connection, "COMMIT").fetchall())
+            except psycopg.Error:
+                with suppress(psycopg.Error):
+                    connection.execute("ROLLBACK")
                 raise
-            connection = spare
-        try:
-            with pipelined(connection):
-                begin(connection, self._address, "ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                sql = DECLARE + statement(self._query.rest(self._comparison))
-                connection.execute(sql, {**self._given, "after": self._after})
-                self._ahead = connection.execute(_fetch())
-        except psycopg.Error:
-            connection.close()
-            raise
-        return connection
+
+        self._lend(read)
+        if not found:
+            raise error
+        return found[0]
 
     def close(self) -> None:
         if self._connection:
