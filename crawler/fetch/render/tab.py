@@ -44,7 +44,7 @@ DRIVEN: Final = (
 _FRAME_TIMEOUT: Final = 5.0  # seconds that a frame may take
 _WORLD: Final = "snapshot"
 _EVENT_TIMEOUT: Final = 2.0  # seconds that an event may come after the request that it is about
-_SOON: Final = 0.05  # seconds in which most of them come
+_SOON: Final = 0.02  # seconds in which most of them come
 _TURNS: Final = 20  # of the page, in which no more of an answer is read that it does read
 # Navigations by a refresh, which `judge` reads in the document: only one without delay is a redirect.
 _REFRESH: Final = frozenset({"metaTagRefresh", "httpHeaderRefresh"})
