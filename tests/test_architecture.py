@@ -36,7 +36,7 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4564,
-    "model": 2138,
+    "model": 2142,
     "errors": 172,
     "scratch": 72,
     "settings": 1713,
@@ -44,11 +44,11 @@ BUDGETS = {
     "rules": 5506,
     "report": 4526,
     "fetch": 4170,
-    "frontier": 9642,
-    "sitemap": 4932,
+    "frontier": 9654,
+    "sitemap": 4940,
     "engine": 4056,
     "workers": 1433,
-    "app": 6255,
+    "app": 6256,
     "cli": 5978,
     "testing": 55,
 }

@@ -90,7 +90,8 @@ class SiteCheck(Struct, frozen=True):
         if not count or known.count:
             return known
         lost = await self.frontier.read(reads.LostPages(MOST_NAMED))
-        found = VanishedPages(count, (), lost)
+        passing = len(await self.frontier.read(reads.LostPages(MOST_NAMED, passing=True)))
+        found = VanishedPages(count, (), lost, passing)
         hosts = {host.origin for host in await self.frontier.read(reads.BusiestHosts())}
         some = await self.frontier.read(reads.LostPages(MOST_VANISHED))
         pages = [page for page in some if origin(page) in hosts]
@@ -98,7 +99,7 @@ class SiteCheck(Struct, frozen=True):
             replies = await self._replies(pages)
             asked = [self._seen(page, replies[page]) for page in pages if page in replies]
             others = set(lost) - {page.url for page in asked}
-            found = VanishedPages(count, asked, sorted(others)[: MOST_NAMED - len(asked)])
+            found = VanishedPages(count, asked, sorted(others)[: MOST_NAMED - len(asked)], passing)
         await self.frontier.remember(VANISHED, found)
         return found
 

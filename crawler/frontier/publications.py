@@ -10,7 +10,7 @@ from crawler.frontier.schema import IN_SITEMAP, STILL
 from crawler.model.rows import PublicationRow
 from crawler.model.survey import AlikePages, Failures
 from crawler.parse.url import Url
-from crawler.rules.failures import FEWEST_FAILURES, FailedUrl, weigh
+from crawler.rules.failures import COMPARED, FEWEST_FAILURES, FailedUrl, weigh
 from crawler.rules.record import DUPLICATE, LISTED, SETTLED, Failing, RunTime, interval_of, patience_by_code
 
 _NEVER: Final = (1 << 31) - 1  # later than any publication
@@ -94,6 +94,18 @@ _ANSWERING: Final = _SPREAD.replace(
     "CHOSEN", f"run = :run AND state = {SETTLED} AND outcome = '{LISTED}' AND status IS NOT NULL"
 )
 _LOST: Final = _SPREAD.replace("CHOSEN", "published >= :last AND run <> :run")
+# Pages that came after the oldest of these publications, but for the first one to which a page led that says
+# something else now, or came as late.
+_PASSING: Final = f"""
+SELECT url FROM (
+    SELECT k.url, row_number() OVER (PARTITION BY k.via ORDER BY k.url) AS place
+    FROM known AS k JOIN page AS p ON p.id = k.id JOIN page AS v ON v.id = k.via
+    CROSS JOIN (SELECT at FROM publication ORDER BY number DESC LIMIT 1 OFFSET {COMPARED - 1}) AS oldest
+    WHERE k.published >= :last AND k.run <> :run AND p.first_visit > oldest.at
+        AND ((v.visited = :run AND v.outcome = '{LISTED}') OR v.first_visit > oldest.at)
+) AS page
+WHERE place > 1 ORDER BY url LIMIT :most
+"""
 _PUBLISHED_EXAMPLES: Final = f"""
 SELECT url FROM known
 WHERE published >= :last AND (CASE WHEN run = :run AND state = {SETTLED} THEN outcome ELSE '' END)
@@ -113,10 +125,10 @@ def answering_pages(db: Database, most: int) -> Sequence[Url]:
     return [Url(row[0]) for row in db.all(_ANSWERING, {"run": db.run, "most": most})]
 
 
-def lost_pages(db: Database, most: int) -> Sequence[Url]:
+def lost_pages(db: Database, most: int, passing: bool) -> Sequence[Url]:
     """See `ports.reads.LostPages`."""
     given = {"run": db.run, "last": _last_or_never(db), "most": most}
-    return [Url(row[0]) for row in db.all(_LOST, given)]
+    return [Url(row[0]) for row in db.all(_PASSING if passing else _LOST, given)]
 
 
 def published_examples(db: Database, outcome_codes: Collection[str], limit: int) -> Sequence[Url]:

@@ -285,11 +285,15 @@ class AlikePages(Struct, frozen=True):
 
 
 class VanishedPages(Struct, frozen=True):
-    """How many published pages no link leads to any more, those of them that were asked, and others."""
+    """How many published pages no link leads to any more, those of them that were asked, and others.
+
+    `passing`: how many of them came lately with others through one page: they count as one.
+    """
 
     count: int = 0
     asked: Sequence[VanishedPage] = ()
     others: Sequence[Url] = ()
+    passing: int = 0
 
 
 NONE_VANISHED: Final = VanishedPages()

@@ -104,9 +104,12 @@ class AnsweringPages(Query[Sequence[Url]], frozen=True):
 
 
 class LostPages(Query[Sequence[Url]], frozen=True):
-    """Pages of the last publication that this run did not find, spread over the site: at most `most`."""
+    """Pages of the last publication that this run did not find, spread over the site: at most `most`.
+    `passing`: those that came lately, all but one for each page that had led to them.
+    """
 
     most: int
+    passing: bool = False
 
 
 class PublishedExamples(Query[Sequence[Url]], frozen=True):
@@ -369,9 +372,8 @@ class Edges(RowKind[rows.EdgeRow], frozen=True):
 class Suspects(RowKind[rows.PageRow], frozen=True):
     """The settled URLs of this run that may have a finding of their own, in any order.
 
-    These are all that are not listed, apart from those on other sites that are not known to be broken,
-    and the listed ones that a sitemap or input contains. Only `id`, `run`, `outcome`, `status`,
-    `was`, `seed`, `external` and `redirect` are filled in.
+    All that are not listed, but for those on other sites not known to be broken, and the listed ones in a
+    sitemap or input. Only `id`, `run`, `outcome`, `status`, `was`, `seed`, `external`, `redirect` are filled.
     """
 
 

@@ -16,6 +16,7 @@ from crawler.model.survey import Failures, SiteHealth
 from crawler.parse.url import in_folder
 from crawler.rules.record import PASSING
 
+COMPARED: Final = 7  # publications that a new one is compared with
 FEWEST_FAILURES: Final = 5  # failures, below which their share is not significant
 ASKED: Final = 5  # pages that are asked again
 ANSWERING: Final = 0.8  # share of these that answer on a healthy site

@@ -1,8 +1,10 @@
 """What is asked once more before a publication, through whole crawls of a site on loopback."""
 
 import gzip
+import itertools
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from crawler.cli.demo.site import Site
 from crawler.errors import PublishRefused
 from crawler.model.note import VANISHED
 from crawler.report.catalogue import Code
+from crawler.rules.failures import COMPARED
 from tests.engine.test_crawl import settings
 
 pytestmark = pytest.mark.anyio
@@ -99,6 +102,29 @@ async def test_a_menu_that_lost_its_links_is_named_by_the_refusal(tmp_path: Path
         ):
             await night(origin, tmp_path)
         assert len(listed(tmp_path)) == 21
+
+
+@pytest.mark.slow
+async def test_pages_that_came_through_one_page_may_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger posts links to half as many pages as the site has, and removes them after two nights."""
+    clock, later = time.time, itertools.count(-20 * 86_400, 86_400)
+    site, now = website(20), [0]
+    monkeypatch.setattr(time, "time", lambda: clock() + now[0])
+    site.page("/", links=["/guests", *(f"/{n}" for n in range(20))])
+    posted = [f"/find?word={chr(97 + n)}" for n in range(11)]
+    for target in posted:
+        site.page(target, text=f"All of {target}")
+    with site.serve() as origin:
+        for links in (*[[]] * COMPARED, posted, posted, [], []):
+            site.page("/guests", links=links)
+            now[0] = next(later)
+            await night(origin, tmp_path)
+            assert len(listed(tmp_path)) == 22 + len(links)
+        site.page("/", links=["/guests"])
+        with pytest.raises(PublishRefused, match="URLs listed: 2, where 22 are published"):
+            await night(origin, tmp_path)
 
 
 async def test_a_site_that_replaces_its_pages_is_refused(tmp_path: Path) -> None:

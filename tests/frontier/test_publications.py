@@ -11,6 +11,7 @@ from crawler.model.rows import PublicationRow
 from crawler.model.visit import Visit
 from crawler.parse.url import Url
 from crawler.ports import reads
+from crawler.rules.failures import COMPARED
 from tests.frontier.test_frontier import DAY, ROOT, SITE, Bench, page
 from tests.frontier.test_frontier import bench as bench  # noqa: PLC0414 - a fixture
 
@@ -66,6 +67,33 @@ async def test_pages_leave_a_publication_and_come_back(bench: Bench) -> None:
     assert counts == [(None, None), (0, 0), (0, 2), (0, 0), (1, 0)]
     await night(bench, {"/3": Listed()})
     assert await bench.frontier.read(reads.LostPages(5)) == [f"{SITE}/{n}" for n in range(3)]
+
+
+@pytest.mark.parametrize(("before", "passing"), [(COMPARED - 2, 0), (COMPARED - 1, 3)])
+async def test_pages_that_came_and_went_count_once_a_page(bench: Bench, before: int, passing: int) -> None:
+    """Each page that led to them, of those that came after the oldest publication that is compared."""
+    lasting: dict[str, Outcome] = {"/0": Listed(), "/1": Listed()}
+    for night in range(before + 2):
+        there = lasting if night <= before else {}
+        await bench.ready()
+        (start,) = await bench.leases()
+        await bench.settle(
+            start, Listed(), *(page(path) for path in there), page("/guests"), facts=Facts(200)
+        )
+        for lease in await bench.leases():
+            found = [page(f"/new{n}", depth=2) for n in range(4)] if night == before else []
+            at_guests = found if lease.visit.url.endswith("/guests") else []
+            await bench.settle(lease, Listed(), *at_guests, facts=Facts(200))
+        for lease in await bench.leases():
+            await bench.settle(lease, Listed(), facts=Facts(200))
+        await bench.frontier.finish()
+        if night <= before:
+            await bench.frontier.mark_published(PublicationRow(1))
+            await bench.frontier.conclude()
+        bench.clock.now += DAY
+    lost = await bench.frontier.read(reads.LostPages(9))
+    assert lost == [f"{SITE}/{name}" for name in ("0", "1", "new0", "new1", "new2", "new3")]
+    assert await bench.frontier.read(reads.LostPages(9, passing=True)) == lost[3:][:passing]
 
 
 @pytest.mark.parametrize("pages", [0, 1, 4, 5, 23, 100])

@@ -47,8 +47,8 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     (note.HEALTH, '{"asked":5,"answered":4,"silent":["x"]}', SiteHealth(5, 4, ["x"])),
     (
         note.VANISHED,
-        f'{{"count":2,"asked":[["{A}/p","listed",""]],"others":["{A}/q"]}}',
-        VanishedPages(2, [VanishedPage(Url(f"{A}/p"), "listed")], [Url(f"{A}/q")]),
+        f'{{"count":2,"asked":[["{A}/p","listed",""]],"others":["{A}/q"],"passing":1}}',
+        VanishedPages(2, [VanishedPage(Url(f"{A}/p"), "listed")], [Url(f"{A}/q")], 1),
     ),
     (note.DATE_NOTES, '["all dates are of one build"]', ["all dates are of one build"]),
     (note.MISSING, "null", None),

@@ -16,7 +16,7 @@ from crawler.app.job import open_job
 from crawler.cli.demo.site import Site
 from crawler.errors import PublishRefused
 from crawler.model.reasons import Why
-from crawler.model.survey import AlikePages, Failures, SiteHealth
+from crawler.model.survey import AlikePages, Failures, SiteHealth, VanishedPages
 from crawler.rules.failures import FailedUrl, is_ill, weigh
 from crawler.settings.sections import Guard
 from crawler.sitemap.publish.difference import Difference
@@ -140,6 +140,23 @@ def test_examples_of_a_refusal_are_named_once(named: tuple[str, ...], codes: set
     with pytest.raises(PublishRefused, match=r"URLs listed: 40.* Of 100 published URLs, 60") as refused:
         check(Guard(), 40, before, crawled)
     assert refused.value.codes == codes
+
+
+def test_pages_that_came_and_went_are_not_compared() -> None:
+    """Each limit is tried with as many as it allows, and one more."""
+
+    def publish(lasting: int, passing: int, left: int) -> None:
+        before = lasting + passing
+        gone = before - left
+        found = EarlierPublications(before, (before,), difference=Difference(before, 0, gone, 0))
+        vanished = VanishedPages(gone, passing=passing)
+        check(Guard(max_removed=0.2), left, found, CrawlResult(True, {"listed": left}, {}, vanished=vanished))
+
+    publish(100, 0, 80)
+    publish(100, 900, 80)
+    for passing in (0, 900):
+        with pytest.raises(PublishRefused, match="URLs listed: 79"):
+            publish(100, passing, 79)
 
 
 def test_a_wide_removal_is_refused_whatever_takes_its_place() -> None:

@@ -21,7 +21,6 @@ from crawler.settings.sections import Guard
 from crawler.sitemap.publish.difference import NO_DIFFERENCE, Difference
 from crawler.sitemap.publish.identity import SitemapIdentity
 
-PUBLICATIONS_COMPARED: Final = 7  # publications that a new one is compared with
 FEWEST_REMOVED: Final = 5  # removed URLs, below which their share is not significant while others stay
 
 NONE_ALIKE: Final = AlikePages()
@@ -40,7 +39,7 @@ class EarlierPublications(Struct, frozen=True):
     """The earlier publications."""
 
     urls: int | None = 0  # now in the folder; None: there are files that cannot be counted
-    recent: tuple[int, ...] = ()  # URLs of the last publications, up to `PUBLICATIONS_COMPARED`, newest last
+    recent: tuple[int, ...] = ()  # URLs of the last publications, up to `failures.COMPARED`, newest last
     identity: SitemapIdentity | None = None  # of the last one; None: unknown
     difference: Difference = NO_DIFFERENCE  # what the new publication changes
 
@@ -226,11 +225,11 @@ def _changed_verdicts(guard: Guard, crawled: CrawlResult) -> Iterator[_Change]:
 def _shrinking(
     guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult
 ) -> Iterator[_Change]:
-    most, now = before.largest, before.urls or 0
+    most, now = before.largest - crawled.vanished.passing, before.urls or 0
     if not failures.exceeds(most - urls, most, guard.max_shrink):
         return
     history = (
-        f" and {most:,} were in the largest of the last {PUBLICATIONS_COMPARED} publications"
+        f" and {most:,} were in the largest of the last {failures.COMPARED} publications"
         if most > now
         else ""
     )
@@ -244,7 +243,7 @@ def _shrinking(
 
 def _removing(guard: Guard, before: EarlierPublications, crawled: CrawlResult) -> Iterator[_Change]:
     """Many published URLs would leave, whatever takes their place."""
-    found, seen = before.difference, "published URLs"
+    found, seen = _lasting(before.difference, crawled.vanished), "published URLs"
     is_all = found.removed == found.before and found.before > 1
     is_significant = is_all or found.removed >= FEWEST_REMOVED
     if crawled.is_partial:  # others cannot leave
@@ -261,6 +260,12 @@ def _removing(guard: Guard, before: EarlierPublications, crawled: CrawlResult) -
         frozenset(_gone(crawled)),
         bool(found.examples),
     )
+
+
+def _lasting(found: Difference, vanished: VanishedPages) -> Difference:
+    """The difference without pages that came and went: one page had led to them, which anybody may write."""
+    passing = min(vanished.passing, found.removed)
+    return found._replace(before=found.before - passing, removed=found.removed - passing)
 
 
 def _vanished_words(vanished: VanishedPages) -> str:

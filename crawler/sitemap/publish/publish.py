@@ -25,13 +25,14 @@ from crawler import scratch
 from crawler.errors import ConfigError, OutputError, PublishRefused
 from crawler.model.facts import Entry
 from crawler.parse.publish_base import PublishBase
+from crawler.rules.failures import COMPARED
 from crawler.rules.page_rules import SitemapSections
 from crawler.settings.object_url import ObjectUrl, is_object_url, parsed
 from crawler.settings.sections import DEFAULTS, HTML, Guard, Output, Settings
 from crawler.settings.tables import SitemapSection
 from crawler.sitemap.publish import staging, stylesheet
 from crawler.sitemap.publish.difference import Difference, compare
-from crawler.sitemap.publish.guard import PUBLICATIONS_COMPARED, CrawlResult, EarlierPublications
+from crawler.sitemap.publish.guard import CrawlResult, EarlierPublications
 from crawler.sitemap.publish.guard import check as check_guard
 from crawler.sitemap.publish.identity import SitemapIdentity
 from crawler.sitemap.publish.manifest import (
@@ -197,7 +198,9 @@ class _Draft(Struct, eq=False):
     def record(self, last: Last, parts: Sequence[Part]) -> PublicationRecord:
         """What manifests say of these parts."""
         run_id, crawled = self.crawl.run_id, self.crawl.result
-        before = publications_before(last, run_id, parts)[-PUBLICATIONS_COMPARED + 1 :]
+        before = publications_before(last, run_id, parts)[-COMPARED + 1 :]
+        most = max(before, default=0) - crawled.vanished.passing
+        before = tuple(min(count, most) for count in before)
         urls, usual = sum(part.urls for part in parts), 1 - DEFAULTS.guard.max_shrink
         is_redesigned = self.guard.max_shrink >= 1 and urls < usual * max(before, default=0)
         # Otherwise the next night would be refused.
