@@ -227,7 +227,7 @@ def _distrusted(doubts: Doubts) -> Mapping[str, Distrust]:
         *doubts.unseen,
         *(name for name, _ in doubts.blocks),
         *(name for name, _, _ in doubts.rolled),
-        *(name for name, _, _ in (*doubts.builds, *doubts.stated_now)),
+        *(name for name, _, _ in (*doubts.builds, *doubts.stated_first)),
         *(name for name, _, _ in doubts.restless),
         *(name for name, _, _ in doubts.turning),
     }
@@ -235,8 +235,8 @@ def _distrusted(doubts: Doubts) -> Mapping[str, Distrust]:
         origin: Distrust(
             header=origin in doubts.unreliable,
             stated=origin in doubts.stated,
-            stated_now=next(
-                ((first, last) for name, first, last in doubts.stated_now if name == origin), None
+            stated_first=next(
+                ((first, last) for name, first, last in doubts.stated_first if name == origin), None
             ),
             stale=origin in doubts.stale,
             changes=origin in doubts.changing,

@@ -80,6 +80,9 @@ UNRELIABLE: Final = Note[Mapping[str, str]]("unreliable", dict[str, str], {})
 STATED_SINCE: Final = Note[Mapping[str, tuple[int, int]]]("stated since", dict[str, tuple[int, int]], {})
 """By origin: pages that changed without a new stated date so far, and those with one."""
 
+STATED_FIRST: Final = Note[Mapping[str, tuple[int, int]]]("stated first", dict[str, tuple[int, int]], {})
+"""By origin: the first and last moment of what many pages stated in their first run, as after a build."""
+
 BUILDS: Final = Note[Mapping[str, Sequence[tuple[int, int]]]]("builds", dict[str, list[tuple[int, int]]], {})
 """Known builds by origin: first and last moment, in seconds since the epoch."""
 

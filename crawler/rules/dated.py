@@ -55,7 +55,7 @@ class Distrust(Struct, frozen=True):
     noisy: bool = False  # many of its pages have noise
     unseen: bool = False  # so have most: a change is noise, unless it is known what is new
     stated: bool = False  # the dates in its pages
-    stated_now: tuple[int, int] | None = None  # between these, they are those of the first run
+    stated_first: tuple[int, int] | None = None  # between these, they are those of the first run
     stale: bool = False  # they do not follow changes
     # Its pages change again and again in the same places; what they were dated in that time is doubtful.
     restless: tuple[int, int] | None = None
@@ -68,7 +68,7 @@ class Distrust(Struct, frozen=True):
 
     def is_of_run(self, stated: int | None) -> bool:
         """Whether many pages state that time, in their first run."""
-        first, last = self.stated_now or (1, 0)
+        first, last = self.stated_first or (1, 0)
         return stated is not None and first <= stated <= last
 
     def withdraws(self, page: "Datable") -> bool:

@@ -59,6 +59,7 @@ WRITTEN: list[tuple[Note[Any], str, object]] = [
     ),
     (note.REDIRECTED, f'{{"{A}":"{A}/gone"}}', {A: Url(f"{A}/gone")}),
     (note.ASKED_PLACES, f'[{{"{A}/news/":true}},17]', ({f"{A}/news/": True}, 17)),
+    (note.STATED_FIRST, f'{{"{A}":[100,200]}}', {A: (100, 200)}),
     (note.STATED_SINCE, f'{{"{A}":[3,1]}}', {A: (3, 1)}),
     (
         note.BROKEN_FILES,

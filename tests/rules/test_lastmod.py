@@ -213,6 +213,20 @@ async def test_header_that_moved_alone_was_never_true(tmp_path: Path) -> None:
     assert set(dates[1].values()) == {("2024-01-02", "header")}
 
 
+@pytest.mark.system
+async def test_what_many_pages_state_at_first_is_that_of_a_build(tmp_path: Path) -> None:
+    site = Site()
+    for path in ["/", *PAGES]:
+        at = OLD if path in PAGES[:2] else now()
+        head = f'<meta property="article:modified_time" content="{at.isoformat()}">'
+        site.page(path, links=PAGES if path == "/" else (), text=f"<p>This is {path}.", head=head)
+    with site.serve() as origin:
+        for _ in range(2):
+            dates = await crawl(origin, tmp_path)
+            assert [dates.pop(path) for path in PAGES[:2]] == [("2024-01-02", "page")] * 2
+            assert set(dates.values()) == {None}
+
+
 def with_menu(site: Site, header: Header, night: int, *edited: str) -> None:
     """The site of one night: each page has a menu, that names a page more each night."""
     menu = "".join(f"<li><a href=/n{number}>News {number}</a>" for number in range(night))

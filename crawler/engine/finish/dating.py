@@ -7,11 +7,11 @@ only if this run is published: a refused or abandoned run changes no dates.
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from crawler.engine.together import together
 from crawler.model.log import log
-from crawler.model.note import BUILDS, DATE_NOTES, RESTLESS, STATED_SINCE, UNRELIABLE
+from crawler.model.note import BUILDS, DATE_NOTES, RESTLESS, STATED_FIRST, STATED_SINCE, UNRELIABLE
 from crawler.model.reasons import Source
 from crawler.model.survey import Build, DatesSeen, Doubts, Evidence, NewBlock, Restless
 from crawler.ports import History, reads
@@ -25,23 +25,18 @@ T = TypeVar("T")
 async def date(history: History, sources: Sequence[Source]) -> None:
     """Chooses the date of every page, and stores which sources are unreliable and why."""
     evidence = reads.DateEvidence(lastmod.BUILD_SECONDS, lastmod.OLDER_THAN_BUILD)
-    (found, is_read_anew), (unreliable, builds, stated, restless) = await together(
+    (found, is_read_anew), recalled = await together(
         together(history.read(evidence), history.read(reads.IsReadAnew())),
         together(
             history.recall(UNRELIABLE, "published"),
             history.recall(BUILDS, "published"),
             history.recall(STATED_SINCE, "published"),
+            history.recall(STATED_FIRST, "published"),
             history.recall(RESTLESS, "published"),
         ),
     )
-    site = _SiteDates(
-        found,
-        unreliable_before=unreliable,
-        builds_before=builds,
-        stated_before=stated,
-        restless_before=restless,
-        is_read_anew=is_read_anew,
-    )
+    known = _Known._make(recalled)
+    site = _SiteDates(found, known, is_read_anew=is_read_anew)
     notes = list(site.notes(sources))
     for origin, why in site.unreliable.items():
         log.warning("Last-Modified is not trusted", origin=origin, because=why)
@@ -49,12 +44,23 @@ async def date(history: History, sources: Sequence[Source]) -> None:
         log.warning(note, event="note on dates", note=note)
     await history.date(sources, site.doubts())
     await together(
-        history.remember(UNRELIABLE, _unseen(unreliable, found) | site.unreliable),
+        history.remember(UNRELIABLE, _unseen(known.unreliable, found) | site.unreliable),
         history.remember(BUILDS, site.builds),
         history.remember(STATED_SINCE, site.stated_since),
-        history.remember(RESTLESS, _unseen(restless, found) | site.texts.restless),
+        history.remember(STATED_FIRST, site.stated_first),
+        history.remember(RESTLESS, _unseen(known.restless, found) | site.texts.restless),
         history.remember(DATE_NOTES, notes),
     )
+
+
+class _Known(NamedTuple):
+    """What the last published run concluded, by origin: the notes of that name."""
+
+    unreliable: Mapping[str, str]
+    builds: lastmod.BuildWindows
+    stated_since: Mapping[str, tuple[int, int]]
+    stated_first: Mapping[str, tuple[int, int]]
+    restless: Mapping[str, Restless]
 
 
 class _Texts:
@@ -107,17 +113,8 @@ class _Texts:
 class _SiteDates:
     """What all pages of a site say of its dates: a reason by origin for what is not used."""
 
-    def __init__(
-        self,
-        found: DatesSeen,
-        *,
-        unreliable_before: Mapping[str, str],
-        builds_before: lastmod.BuildWindows,
-        stated_before: Mapping[str, tuple[int, int]],
-        restless_before: Mapping[str, Restless],
-        is_read_anew: bool,
-    ) -> None:
-        self._found, self.texts = found, _Texts(found, restless_before)
+    def __init__(self, found: DatesSeen, known: _Known, *, is_read_anew: bool) -> None:
+        self._found, self.texts = found, _Texts(found, known.restless)
         self._origins = {it.origin: it for it in found.origins}
         shared, runs = self.texts.shared, self.texts.runs
         self.changing = _whys(
@@ -131,7 +128,7 @@ class _SiteDates:
         )
         by_build = _whys((build.origin, lastmod.why_build(build)) for build in found.headers)
         self.unreliable = by_build | _whys(
-            (name, lastmod.why_unreliable(it, unreliable_before.get(name)))
+            (name, lastmod.why_unreliable(it, known.unreliable.get(name)))
             for name, it in self._origins.items()
         )
         stated = {build.origin: build for build in found.stated}
@@ -142,16 +139,16 @@ class _SiteDates:
             (it.origin, lastmod.why_sitemap(it, self._origins[it.origin])) for it in found.sitemaps
         )
         self.builds = lastmod.remembered_builds(
-            builds_before,
+            known.builds,
             [build for build in found.headers if build.origin in by_build or self._is_at_once(build)]
             + [build for build in found.sitemaps if self._is_first_build(build)],
         )
-        self.stated_now = [
-            build
+        self.stated_first = dict(known.stated_first) | {
+            build.origin: (build.first, build.last)
             for build in found.stated
             if not runs(build.origin) and lastmod.is_first_build(build, DAY, DAY)
-        ]
-        self.stated_since = _stated_since(stated_before, found.origins, self.changing)
+        }
+        self.stated_since = _stated_since(known.stated_since, found.origins, self.changing)
 
     def _is_at_once(self, build: Build) -> bool:
         """Whether the headers of a build are distrusted, though the origin's others are not."""
@@ -192,7 +189,7 @@ class _SiteDates:
             ),
             sitemaps=tuple(self.sitemaps),
             stated=tuple(self.stated),
-            stated_now=tuple((build.origin, build.first, build.last) for build in self.stated_now),
+            stated_first=tuple((origin, *window) for origin, window in self.stated_first.items()),
             stale=tuple(origin for origin, counts in self.stated_since.items() if lastmod.is_stale(*counts)),
             noisy=tuple(it.origin for it in origins if lastmod.is_noisy(it, texts.changes[it.origin])),
             unseen=tuple(it.origin for it in origins if 2 * (it.noisy + texts.shared[it.origin]) > it.known),
