@@ -36,7 +36,7 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4564,
-    "model": 2142,
+    "model": 2145,
     "errors": 172,
     "scratch": 72,
     "settings": 1713,
