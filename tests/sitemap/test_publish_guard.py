@@ -142,6 +142,11 @@ def test_examples_of_a_refusal_are_named_once(named: tuple[str, ...], codes: set
     assert refused.value.codes == codes
 
 
+@pytest.mark.parametrize(("urls", "words"), [(0, "nothing is published"), (9, "the old files are kept")])
+def test_a_refusal_says_what_is_there_now(urls: int, words: str) -> None:
+    assert words in refusal({"failed:not-found": 1}, before=EarlierPublications(urls))
+
+
 def test_pages_that_came_and_went_are_not_compared() -> None:
     """Each limit is tried with as many as it allows, and one more."""
 

@@ -76,6 +76,15 @@ class _Change(Struct, frozen=True):
 
 def check(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult) -> None:
     """Raises `PublishRefused`, with the reason and what to do, if `urls` pages must not be published."""
+    try:
+        _check(guard, urls, before, crawled)
+    except PublishRefused as refusal:
+        if before.urls == 0:
+            raise PublishRefused(str(refusal).replace(_KEPT, "nothing is published"), refusal.codes) from None
+        raise
+
+
+def _check(guard: Guard, urls: int, before: EarlierPublications, crawled: CrawlResult) -> None:
     if urls == 0:
         words = f"No page is listed, and an empty sitemap is never published{_of_these(crawled)}; {_KEPT}."
         raise PublishRefused(f"{words} {crawled.doubt}".strip(), _gone(crawled).keys())
