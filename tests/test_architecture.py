@@ -45,7 +45,7 @@ BUDGETS = {
     "report": 4526,
     "fetch": 4170,
     "frontier": 9654,
-    "sitemap": 4940,
+    "sitemap": 4949,
     "engine": 4056,
     "workers": 1433,
     "app": 6256,
