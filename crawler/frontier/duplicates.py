@@ -53,6 +53,10 @@ FROM known AS u LEFT JOIN url AS v ON v.id = u.via
 WHERE u.id > :after AND u.run = :run AND u.state = {SETTLED} AND u.outcome IN ('{LISTED}', '{DUPLICATE}')
 ORDER BY u.id LIMIT :limit
 """
+_TITLED: Final = f"""
+SELECT u.id, u.url, u.title FROM known AS u
+WHERE u.id > :after AND {_LISTED} AND u.title IS NOT NULL ORDER BY u.id LIMIT :limit
+"""
 REPEATED: Final = f"""
 SELECT h.origin, u.version, u.url, u.title, u.echoing FROM known AS u JOIN host AS h ON h.id = u.host
 WHERE {_LISTED} AND u.version IS NOT NULL ORDER BY u.url LIMIT 20000
@@ -258,6 +262,17 @@ def _frequent(
         is_one_of_many = in_folders[words] >= DOUBTFUL and "{" not in places[number]
         if number in large or (count >= FEW and is_one_of_many):
             yield places[number], number not in large
+
+
+def named_errors(db: Database, most: int) -> Sequence[Url]:
+    """See `ports.reads.NamedErrors`."""
+    found = (
+        Url(url)
+        for chunk in db.chunks(_TITLED, {"run": db.run})
+        for _, url, title in chunk
+        if soft_404.names_error(title)
+    )
+    return [*islice(found, most)]
 
 
 def repeated(db: Database) -> Sequence[RepeatedPage]:

@@ -69,6 +69,7 @@ _ANSWERS: Final[Mapping[type[reads.Query[Any]], Answer]] = {
     reads.IsReadAnew: dates.is_read_anew,
     reads.HasNews: duplicates.has_news,
     reads.SameContentGroups: duplicates.same_content,
+    reads.NamedErrors: duplicates.named_errors,
     reads.QuestionsLeft: budget.questions_left,
     reads.DoubtfulPlaces: duplicates.doubtful_places,
     reads.KindsOfScripted: scripted.kinds,

@@ -160,7 +160,6 @@ class BusiestHosts(Query[Sequence[rows.HostRow]], frozen=True):
 
 class RobotsOf(Query[RobotsFile | None], frozen=True):
     """The stored robots.txt of an origin, unless it is more than a day old.
-
     `stale`: an older one too, if this run fetched it or started with it.
     """
 
@@ -240,7 +239,6 @@ class CopyOfSeed(Query[SeedCopy | None], frozen=True):
 
 class LinksToFollow(Query[Sequence[Sequence[Link]]], frozen=True):
     """For each page, its links as last parsed with these settings, if they may lead to anything new.
-
     Those that `Settled` knows may be left out, but for redirects, other canonicals and URLs in a pattern.
     """
 
@@ -276,7 +274,6 @@ class SameContentGroups(Query[Sequence[survey.SameContent]], frozen=True):
 
 class DoubtfulPlaces(Query[Mapping[str, survey.DoubtfulPlace]], frozen=True):
     """The listed pages of each calendar, folder, path with a query, or shape, that grows from within.
-
     Pages of it were the first that led to many others, which have one title. `known`: further such places,
     without their pages with that content. `but`: places that are not looked for. `alike`: whether to look
     for shapes as well, which are what addresses have in common (`rules.nonexistent_pages.shapes_of`).
@@ -287,6 +284,12 @@ class DoubtfulPlaces(Query[Mapping[str, survey.DoubtfulPlace]], frozen=True):
     but: frozenset[str] = frozenset()
     alike: bool = True
     only_dated: bool = False
+
+
+class NamedErrors(Query[Sequence[Url]], frozen=True):
+    """The first listed pages whose title names an error (`rules.soft_404`), by id: at most `most`."""
+
+    most: int
 
 
 class QuestionsLeft(Query[int | None], frozen=True):
@@ -371,7 +374,6 @@ class Edges(RowKind[rows.EdgeRow], frozen=True):
 
 class Suspects(RowKind[rows.PageRow], frozen=True):
     """The settled URLs of this run that may have a finding of their own, in any order.
-
     All that are not listed, but for those on other sites not known to be broken, and the listed ones in a
     sitemap or input. Only `id`, `run`, `outcome`, `status`, `was`, `seed`, `external`, `redirect` are filled.
     """
@@ -423,7 +425,6 @@ class LedgerRows(RowKind[LedgerRow], frozen=True):
 
 class BrokenFiles(Query[Mapping[str, Mapping[str, BrokenFile]]], frozen=True):
     """Files of pages that do not answer, by kind and URL, by the last check of this or an earlier run.
-
     `undecided`: also those that did not tell, and were known to be broken.
     """
 
@@ -432,7 +433,6 @@ class BrokenFiles(Query[Mapping[str, Mapping[str, BrokenFile]]], frozen=True):
 
 class DueLinks(Query[Sequence[DueLink]], frozen=True):
     """The next links not checked in this round: first those never checked, then the longest ago.
-
     `after`: the last one of those that were read before.
     """
 

@@ -25,12 +25,13 @@ MOST_FRONTS: Final = 10  # pages that a site may show for all that is missing, t
 SETTLED: Final = 2  # more nonexistent pages that took nothing from what those before have in common
 # Only a reason to ask: pages are also written about errors, and sites say this in any words.
 _ERRORS: Final = (
-    "404", "not found", "be found", "no longer available", "no longer exist", "not exist", "doesn't exist",
-    "nicht gefunden", "nicht mehr", "nicht vorhanden", "introuvable", "'existe", "encontrad", "no existe",
-    "não existe", "non trovat", "non esiste", "niet gevonden", "bestaat niet", "hittades inte", "ikke fundet",
-    "ikke funnet", "ei löyt", "nie znalezion", "nie istnieje", "nenalezen", "nem található", "bulunamad",
-    "не найден", "не существует", "не знайден", "見つかりません", "未找到", "找不到", "不存在", "찾을 수 없",
-    "غير موجود", "לא נמצא",
+    "404", "not found", "be found", "no longer available", "no longer exist", "no longer exists", "not exist",
+    "doesn't exist", "nicht gefunden", "nicht mehr", "nicht vorhanden", "introuvable", "n'existe",
+    "no existe", "no encontrada", "no encontrado", "non trovata", "non trovato", "non esiste",
+    "niet gevonden", "bestaat niet", "hittades inte", "ikke fundet", "ikke funnet", "nie znaleziono",
+    "nie istnieje", "nenalezena", "nenalezeno", "ei löyt", "não encontrad", "não existe", "nem található",
+    "bulunamad", "не найден", "не существует", "не знайден", "見つかりません", "未找到", "找不到", "不存在",
+    "찾을 수 없", "غير موجود", "לא נמצא",
 )  # fmt: skip
 _WORD: Final = late(r"[^\W\d_]+")
 _LETTERS: Final = bytes(ord(chr(code).lower() if chr(code).isalpha() else " ") for code in range(256)).ljust(
@@ -84,6 +85,8 @@ def is_sure_calendar(place: str, days: Collection[Url]) -> bool:
 
 def names_error(title: str) -> bool:
     """Whether a title has words of an error, in one of many languages."""
+    if title.isascii() and "404" not in title and _LAST_WORDS.isdisjoint(_words(title)):
+        return False  # as of most
     text = title.casefold().replace("’", "'")  # noqa: RUF001 - the apostrophe of good typesetting
     return any(map(text.__contains__, _ERRORS))
 
@@ -99,6 +102,11 @@ def _words(text: str) -> Sequence[str]:
     if text.isascii():  # as most
         return text.encode().translate(_LETTERS).decode().split()
     return _WORD.findall(text.casefold())
+
+
+_LAST_WORDS: Final = frozenset(
+    word for words in _ERRORS if words.isascii() for word in _words(words)[-1:]
+)  # one of these is in each title in ASCII that names an error, unless it has a number
 
 
 def missing_page(

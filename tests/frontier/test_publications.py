@@ -136,3 +136,13 @@ async def test_a_published_page_may_stay_and_its_links_are_counted(bench: Bench)
         await bench.frontier.conclude()
         bench.clock.now += DAY
     assert seen == [(False, False), (True, False), (True, False), (False, False)]
+
+
+async def test_pages_whose_titles_name_an_error(bench: Bench) -> None:
+    titles = ("Lamps", "Lamp not found", None, "404", "Lampe introuvable")
+    await bench.ready(*(f"{SITE}/{number}" for number in range(len(titles))))
+    for lease, title in zip(await bench.leases(), titles, strict=True):
+        await bench.settle(lease, Listed(), facts=Facts(200, title=title))
+    named = [f"{SITE}/{number}" for number in (1, 3, 4)]
+    assert await bench.frontier.read(reads.NamedErrors(5)) == named
+    assert await bench.frontier.read(reads.NamedErrors(2)) == named[:2]

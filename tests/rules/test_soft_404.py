@@ -181,7 +181,8 @@ def test_what_true_pages_show_as_well_is_no_error_by_itself(others: list[set[int
         "Page not found", "404", "Error 404: Lamps", "This item is no longer available", "It doesn't exist",
         "Seite nicht gefunden", "Page introuvable", "Cette page n'existe plus", "Página no encontrada",
         "Página não encontrada", "Pagina non trovata", "Pagina niet gevonden", "Страница не найдена",
-        "Sidan hittades inte", "ページが見つかりません", "页面不存在",
+        "Sidan hittades inte", "Side ikke fundet", "Pagina bestaat niet", "Strona nie istnieje", "La pagina non esiste",
+        "Produkt nicht mehr da", "No existe", "PAGE NOT FOUND!", "ページが見つかりません", "页面不存在",
     ],
 )  # fmt: skip
 def test_titles_that_name_an_error(title: str) -> None:

@@ -42,7 +42,7 @@ def test_round_trips_of_what_is_around_the_pages(small: Origin, members: Crew, t
             crawl = members.start(words(small, state, tmp_path / f"out-{part}"))
             assert crawl.wait() == 0, crawl.said
         turns.append(proxy.turns)
-        if proxy.turns <= 235:
+        if proxy.turns <= 240:  # 223 on an idle machine
             return
     pytest.fail(f"{turns} round trips")
 

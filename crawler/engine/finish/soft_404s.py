@@ -81,12 +81,8 @@ async def unlist_named_errors(
     pages: Record, traps: Traps, starts: Sequence[Url], answers: SiteAnswers
 ) -> None:
     """Unlists pages, however few, whose title names an error, where nonexistent ones show the same."""
-    found = list[Url]()
-    async for entries in pages.stream(reads.ListedEntries(titled=True)):
-        found += [entry.url for entry in entries if entry.title and soft_404.names_error(entry.title)]
-        if len(found) >= MOST_NAMED:
-            break
-    for url in [url for url in found[:MOST_NAMED] if url not in starts]:
+    found = await pages.read(reads.NamedErrors(MOST_NAMED))
+    for url in sorted(set(found).difference(starts)):
         near = answers.like(await _facts(pages, url))
         for place in nonexistent_pages.places(url):
             same = await near.at(place)
