@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 72,
     "settings": 1713,
     "ports": 978,
-    "rules": 5514,
+    "rules": 5520,
     "report": 4526,
     "fetch": 4170,
     "frontier": 9670,

@@ -126,6 +126,8 @@ class MissingPages(Struct, eq=False):
             is_due = not one.is_small or self._may_ask_small(place, asked, tried)
             if is_due and self._asked < most and self._may_ask(place, pages, asked):
                 found = await self._of_place(place, pages, starts)
+                if found and soft_404.has_beside(place, places) and await self._shows_own_page(place, found):
+                    found = None
                 asked[place], news = found is not None, True
                 tried += one.is_small and not found
                 if found:
@@ -176,6 +178,10 @@ class MissingPages(Struct, eq=False):
             shown = None if found else await self._answer(form, starts, place=True)
             found = shown if shown and (shown.is_exact or not (number or is_deep)) else found
         return found
+
+    async def _shows_own_page(self, place: str, found: MissingPage) -> bool:
+        """Whether a folder itself shows that: what follows its address means nothing."""
+        return bool(await self._showing(found, soft_404.shown_instead(place)[:2]))
 
     def _may_ask(self, place: str, pages: Sequence[Url], asked: Mapping[str, bool]) -> bool:
         """The days of a calendar are asked for by `finish.soft_404s`."""

@@ -220,6 +220,12 @@ def _folders(url: str) -> Iterator[str]:
         folder = up
 
 
+def has_beside(place: str, others: Collection[str]) -> bool:
+    """Whether enough other folders are in the same one: each may have a page of its own."""
+    up = above(place) if place.endswith("/") else None
+    return up is not None and sum(one.endswith("/") and above(one) == up for one in others) >= FEW
+
+
 def shown_instead(place: str) -> tuple[Url, ...]:
     """The page that a site may show in a place for all that is missing there: that of the folder or path."""
     return (Url(place), Url(place.removesuffix("/")), Url(place.removesuffix("?")))

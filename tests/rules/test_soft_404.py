@@ -192,3 +192,17 @@ def test_titles_that_name_an_error(title: str) -> None:
 @pytest.mark.parametrize("title", ["Lamps", "Lost and found", "What is available", "Nicht nur Lampen"])
 def test_titles_that_name_none(title: str) -> None:
     assert not soft_404.names_error(title)
+
+
+@pytest.mark.parametrize(
+    ("place", "beside", "expected"),
+    [
+        ("/a/", ["/a/", "/b/", "/c/"], True),
+        ("/a/", ["/a/", "/b/", "/c/d/"], False),
+        ("/a/", ["/a/", "/b/", "/c?"], False),
+        ("/a?", ["/a?", "/b/", "/c/", "/d/"], False),
+        ("/", ["/", "/a/", "/b/"], False),
+    ],
+)
+def test_folders_beside_one(place: str, beside: list[str], expected: bool) -> None:
+    assert soft_404.has_beside(HOME + place, [HOME + other for other in beside]) is expected
