@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from crawler.frontier.database import Database
 from crawler.frontier.dialect import found_columns, found_rows
+from crawler.frontier.hops import lower_hops
 from crawler.frontier.hosts import HostTable
 from crawler.frontier.links import Added, FoundBefore, Older, deduplicated, may_change_row
 from crawler.frontier.patterns import PatternTable
@@ -142,30 +143,6 @@ FROM @found WHERE url.@key = r.@key AND url.id @any(ids)
 """,
 )
 
-# Paths to known URLs, and to their redirect targets, by fewer redirects: the URLs and how many redirects lead
-# to them now. A path is (key, redirects, redirects that were recorded when the URL was fetched). The steps
-# are queries on their own, and not joins: the planner does not know how few the paths are, and would read all
-# pages.
-SHORTER: Final = """
-SELECT u.id, CASE WHEN r.hops < u.hops THEN r.hops ELSE u.hops END FROM @rows(@key, hops, was_hops)
-JOIN url AS u ON u.@key = r.@key
-WHERE u.run = :run AND (r.hops < u.hops OR r.was_hops > u.hops)
-"""
-REDIRECTED: Final = """
-SELECT t.id, min(r.hops) + 1 FROM @rows(id, hops)
-JOIN page AS p ON p.id = r.id @each(p.links) JOIN url AS t ON t.id = j.value
-WHERE p.outcome = 'moved' AND NOT EXISTS (SELECT 1 FROM visit WHERE visit.id = p.id)
-AND t.run = :run AND t.hops > r.hops + 1 GROUP BY t.id
-"""
-LOWER_HOPS: Final = "UPDATE url SET hops = r.hops FROM @rows(id, hops) WHERE url.id = r.id"
-# One that failed for too many redirects is due again.
-TOO_MANY: Final = f"""
-SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL
-    FROM url AS u JOIN page AS p ON p.id = u.id
-WHERE u.id @any(ids) AND p.outcome = 'failed:redirects' AND NOT EXISTS (SELECT 1
-    FROM visit WHERE visit.id = u.id)
-"""
-
 # The first other page that links to a URL found in a seed.
 LINKED: Final = f"""
 UPDATE url SET via = r.via FROM @found
@@ -213,7 +190,7 @@ class Discovery:
         added = self._insert(rows, known, number)
         self.count(added.stored)
         new = added.new + self._seeds.requeue(rows, seed, number)
-        self._lower_hops([(row.url, 0, 0) for row in rows])
+        lower_hops(self._db, [(row.url, 0, 0) for row in rows])
         if dates:
             self._seeds.store_dates(dates)
         return new
@@ -249,13 +226,13 @@ class Discovery:
         for visit in sorted(targets, key=lambda visit: visit.depth):
             nearest.setdefault(visit.url, visit)
         self._change(LOWER_DEPTHS, [self._row(visit, {}) for visit in nearest.values()])
-        self._lower_hops([(visit.url, visit.hops, 0) for visit in targets])
+        lower_hops(self._db, [(visit.url, visit.hops, 0) for visit in targets])
         named = {visit.url: visit for visit in found if visit.pattern and visit.pattern.named}
         self._change(NAMED, [self._row(visit, {}) for visit in named.values()])
 
     def record_hops(self, visits: Sequence[Visit]) -> None:
         """Record the redirects of settled visits: a shorter path may have been found meanwhile."""
-        self._lower_hops([(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
+        lower_hops(self._db, [(visit.url, visit.hops, visit.hops) for visit in visits if visit.hops])
 
     def _row(self, visit: Visit, pages: Mapping[Url, int], seed: Seed | None = None) -> FoundRow:
         filtered, pattern = visit.filtered, visit.pattern
@@ -305,8 +282,9 @@ class Discovery:
             numbers = {Url(row.url): -ids[row.url] if row.may_change else ids[row.url] for row in rows}
             return Added(new, stored, numbers)
         self._db.do(LINKED, self._given(rows))
-        self._lower_hops(
-            [(row.url, row.hops, 0) for row in rows if row.host is not None or row.outcome == TOO_DEEP]
+        lower_hops(
+            self._db,
+            [(row.url, row.hops, 0) for row in rows if row.host is not None or row.outcome == TOO_DEEP],
         )
         if self._db.one(ANY_NOFOLLOW)[0]:
             new += self._change(UPGRADE, rows)
@@ -377,34 +355,6 @@ class Discovery:
         self._db.do(update, given | {"ids": self._db.dialect.all_of(row.id for row in moved)})
         move(self._db, moved)
         return sum(row.state == QUEUED for row in moved)
-
-    def _lower_hops(self, paths: Sequence[tuple[str, int, int]]) -> None:
-        """Record fewer redirects for URLs that may be known already.
-
-        A path is (URL, redirects, redirects that were recorded when the URL was fetched).
-        """
-        if not paths:
-            return
-        run, key = {"run": self._db.run}, self._db.dialect.column
-        rows = [(self._db.dialect.key_of(url), hops, was) for url, hops, was in paths]
-        step = dict(
-            self._db.ask(
-                SHORTER, self._db.dialect.given((key, "hops", "was_hops"), rows) | run, packed=True
-            )()
-        )
-        fewer = dict[int, int]()
-        while step:
-            for number, hops in step.items():
-                fewer[number] = min(hops, fewer.get(number, hops))
-            given = self._db.dialect.given(("id", "hops"), list(step.items()))
-            step = {
-                number: hops
-                for number, hops in self._db.ask(REDIRECTED, given | run, packed=True)()
-                if hops < fewer.get(number, hops + 1)
-            }
-        if fewer:
-            self._db.do_rows(LOWER_HOPS, ("id", "hops"), sorted(fewer.items()))
-            move(self._db, self._db.all(TOO_MANY, {"ids": self._db.dialect.all_of(fewer)}))
 
     def _given(self, rows: Sequence[FoundRow]) -> dict[str, Any]:
         return self._db.dialect.given_found(rows) | self._of_run()

@@ -122,17 +122,15 @@ RETURNING visit.id
 """
 UNLEASE_ROBOTS: Final = "UPDATE host SET robots_leased_until = 0 WHERE origin @any(origins, text)"
 
-FAILED: Final = f"""
+_SETTLED: Final = f"""
 SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM known AS u
-WHERE u.run = :run AND u.@key @any(keys, key) AND u.state = {SETTLED} AND u.outcome LIKE 'failed:%'
-    AND u.host IS NOT NULL
+WHERE u.run = :run AND u.@key @any(keys, key) AND u.state = {SETTLED}
 """
+FAILED: Final = f"{_SETTLED} AND u.outcome LIKE 'failed:%' AND u.host IS NOT NULL"
 # Listed pages; `:once`: those that were requested once, as the others were read again.
-LISTED_BEFORE: Final = f"""
-SELECT u.id, u.host, u.depth, u.trap, u.sample, {QUEUED}, NULL, NULL, NULL FROM known AS u
-WHERE u.run = :run AND u.@key @any(keys, key) AND u.state = {SETTLED} AND u.outcome = '{LISTED}'
-    AND (u.attempts = 1 OR NOT CAST(:once AS boolean))
-"""
+LISTED_BEFORE: Final = (
+    f"{_SETTLED} AND u.outcome = '{LISTED}' AND (u.attempts = 1 OR NOT CAST(:once AS boolean))"
+)
 AGAIN: Final = "UPDATE visit SET attempts = 1 WHERE id @any(ids)"
 
 

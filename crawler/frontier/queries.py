@@ -204,20 +204,8 @@ def page(row: tuple[Any, ...]) -> PageRow:
     of_page, answer = row[: -EXTERNAL - 1], external_of(row[-EXTERNAL:])
     number, url, run, outcome, detail, *known, kind, name, nested = of_page[:-PAGE_FACTS]
     seed = None if kind is None else Seed(SeedKind(kind), name, nested)
-    found = PageRow._make(
-        (
-            number,
-            Url(url),
-            run,
-            outcome or "",
-            detail or "",
-            *known,
-            seed,
-            *of_page[-PAGE_FACTS:],
-            answer,
-            row[-EXTERNAL - 1] or 0,
-        )
-    )
+    rest = (*known, seed, *of_page[-PAGE_FACTS:], answer, row[-EXTERNAL - 1] or 0)
+    found = PageRow._make((number, Url(url), run, outcome or "", detail or "", *rest))
     if _is_read(found.outcome, found.status):
         return found
     unread = found._replace(

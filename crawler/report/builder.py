@@ -19,11 +19,12 @@ from crawler.model.rows import PUBLISHED, AnchorRow, PageRow, Tallies
 from crawler.report.catalogue import FILES, GROUPED, LEADING, Code
 from crawler.report.changes import Changes
 from crawler.report.clicks import Clicks
-from crawler.report.findings import Findings, PageFinding, site_findings
+from crawler.report.findings import Findings, PageFinding
 from crawler.report.history import sought
 from crawler.report.inbound_links import FIRST_SOURCES
 from crawler.report.overview import Overview
 from crawler.report.report import Finding, Item, Known, RuleCount, Said, SiteReport
+from crawler.report.site_findings import site_findings
 from crawler.report.url_kind import LINK_CODES, is_listed
 
 ITEMS: Final = 100  # items of each finding, by default

@@ -4,7 +4,7 @@ Pure: no socket, no clock, no state. Bodies are not kept beyond this point; outc
 Whether a link belongs to the site is decided by `scope`; `Later` requests another try.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Final
@@ -20,8 +20,8 @@ from crawler.model.rendering import LONGEST_ROBOTS, PageSummary, Rendering
 from crawler.model.reply import Broken, Headers, Reply, Response
 from crawler.model.settlement import Verdict
 from crawler.model.visit import Lease, Links, Prior
-from crawler.parse import feeds, html, page_links, robots_meta
 from crawler.parse import headers as fields
+from crawler.parse import html, robots_meta
 from crawler.parse import url as urls
 from crawler.parse.extract import Extract
 from crawler.parse.feeds import FEED_TYPES
@@ -44,6 +44,7 @@ from crawler.rules import (
 from crawler.rules.dated import first_date
 from crawler.rules.indexing import NOTHING_SAID, Audience, Indexing, indexing
 from crawler.rules.nonexistent_pages import at_origin, in_gap
+from crawler.rules.reply_urls import ReplyUrls, usable
 from crawler.rules.traps import days_of
 
 LISTABLE_TYPES: Final = {"html": HTML, "pdf": frozenset({"application/pdf"})}
@@ -80,7 +81,7 @@ class Judge:
     """`judge(lease, reply, now)`."""
 
     def __init__(self, rules: JudgeRules) -> None:
-        self._rules = rules
+        self._rules, self._urls = rules, ReplyUrls(rules.normalise, rules.off)
         features = chain.from_iterable(feature.extract for feature in rules.features)
         dates = {Extract.DATES} if Source.PAGE in rules.date_sources else set()
         scripts = {Extract.SCRIPTS} if rules.render != "off" else set()
@@ -149,7 +150,7 @@ class Judge:
 
     def _redirect(self, lease: Lease, reply: Response) -> Verdict:
         location = fields.text_of(reply.headers.get("location") or "")
-        to = self._target(location, lease.visit.url, lease.visit.url)
+        to = self._urls.target(location, lease.visit.url, lease.visit.url)
         facts, shown = Facts(reply.status), location or "no Location"
         wants = " with a cookie: see cookie-file" if reply.headers.get("set-cookie") else ""
         if to is None:
@@ -159,11 +160,6 @@ class Judge:
         if lease.visit.hops >= self._rules.max_redirects:
             return Verdict(Failed(Cause.REDIRECTS, to), facts)
         return Verdict(Moved(to), facts, Links((to,)), named=(to,))
-
-    def _target(self, location: str, base: str, url: Url) -> Url | None:
-        """The target of a redirect of `url`. To the same page of the published site is no loop."""
-        to = self._rules.normalise(location, base) if location else None
-        return self._rules.normalise.literal(location, base) if to == url else to
 
     def _refusal(self, lease: Lease, reply: Response, now: datetime) -> Outcome:
         status = reply.status
@@ -220,10 +216,10 @@ class Judge:
     def _document(self, url: Url, reply: Response, facts: Facts, now: datetime) -> Verdict:
         """The verdict on a document that is not HTML, by its header fields alone."""
         essence, _ = _type(reply)
-        canonical, conflict = self._canonical(self._header_canonicals(url, reply))
+        canonical, conflict = self._urls.canonical(self._urls.header_canonicals(url, reply))
         named = (canonical,) if canonical else ()
         said = self._indexing(reply, (), now)
-        listed = self._listed_by_feed(url, reply, essence)
+        listed = self._urls.listed_by_feed(url, reply, essence)
         if said.directives.nofollow and "nofollow" not in self._rules.off:
             links = Links(named, tuple(to for to in listed if to not in named))
         else:
@@ -237,26 +233,19 @@ class Judge:
         features = self._features(SeenPage(url, reply, ParsedPage(url), Directives(), outcome))
         return Verdict(outcome, facts, links, named=named, features=features)
 
-    def _listed_by_feed(self, url: Url, reply: Response, essence: str) -> Iterable[Url]:
-        """The pages that a feed links to; none if the document is none."""
-        if essence not in FEED_TYPES or not feeds.is_feed(reply.body):
-            return ()
-        found = (to for item in feeds.items(reply.body) if (to := self._rules.normalise(item.href, url)))
-        return page_links.within([found], page_links.MAX_LINK_BYTES, known=[url])[0]
-
     def _html(self, lease: Lease, reply: Response, facts: Facts, page: ParsedPage, now: datetime) -> Verdict:
         rules, url = self._rules, lease.visit.url
-        refresh = _usable(self._target(page.refresh[1], page.base, url)) if page.refresh else None
+        refresh = usable(self._urls.target(page.refresh[1], page.base, url)) if page.refresh else None
         moves = bool(refresh and refresh != url and page.refresh and page.refresh[0] == 0)
         if refresh and moves and lease.visit.hops >= rules.max_redirects:
             return Verdict(Failed(Cause.REDIRECTS, refresh), Facts(reply.status))
         said = self._indexing(reply, page.robots, now)
         on_page = (rules.normalise.canonical(href, page.base) for href in page.canonicals)
-        canonical, conflict = self._canonical([*on_page, *self._header_canonicals(url, reply)])
-        links, named, truncated = self._links(url, reply, page, said.directives, [canonical, refresh])
+        canonical, conflict = self._urls.canonical([*on_page, *self._urls.header_canonicals(url, reply)])
+        links, named, truncated = self._urls.links(url, reply, page, said.directives, [canonical, refresh])
         facts = facts._replace(
             unordered=duplicates.unordered(url, page.unordered, links.distinct),
-            variant=self._variant(url, reply),
+            variant=self._urls.variant(url, reply),
             obstacle=self._obstacle(url, reply.rendering, page, said.directives, links),
             until=said.until,
             barred=said.barred or None,
@@ -322,55 +311,9 @@ class Judge:
         said = indexing(rules_of_page, Audience(rules.agent, rules.bots), now)
         return Indexing(said.directives) if "noindex" in rules.off else said
 
-    def _header_canonicals(self, url: Url, reply: Response) -> list[Url | None]:
-        """Canonicals in Link fields, relative to the page's own URL, not to its `<base>` (RFC 8288 3.2)."""
-        found = fields.links(reply.headers.all("link"))
-        return [
-            self._rules.normalise.canonical(link.target, url) for link in found if "canonical" in link.rels
-        ]
-
-    def _canonical(self, named: Iterable[Url | None]) -> tuple[Url | None, str]:
-        """The canonical of a page; or that several different ones are all ignored, as by Google."""
-        return canonicals.agreed(() if "canonical" in self._rules.off else filter(None, map(_usable, named)))
-
-    def _variant(self, url: Url, reply: Response) -> Url | None:
-        announced = reply.headers.get("content-location")
-        named = self._rules.normalise(fields.text_of(announced), url) if announced else None
-        return _usable(duplicates.variant(url, named)) if named else None
-
-    def _links(
-        self, url: Url, reply: Response, page: ParsedPage, directives: Directives, more: Iterable[Url | None]
-    ) -> tuple[Links, tuple[Url, ...], bool]:
-        """The links with `more` (canonical, refresh); those nobody can click; whether any was dropped."""
-        others = dict.fromkeys(filter(None, more))
-        left = page_links.MAX_LINK_BYTES - sum(map(len, others))
-        followed, avoided, left, in_head = page_links.resolve(page, self._rules.normalise, left)
-        from_header, left = page_links.within([self._linked(url, reply)], left, known=followed)
-        in_head |= from_header  # a link with nofollow to one of these is a link of its own
-        if "nofollow" in self._rules.off:
-            in_head = {to: None for to in in_head if to not in avoided}
-            followed, avoided = followed | avoided, {}
-        elif directives.nofollow:
-            in_head = {to: None for to in in_head if to not in avoided or to in from_header}
-            followed, avoided = {}, followed | avoided
-        links = followed | from_header | others if from_header or others else followed.copy()
-        links.pop(url, None)
-        named = dict.fromkeys(to for to in (*others, *in_head) if to in in_head or to not in followed)
-        named.pop(url, None)
-        rest = tuple(to for to in avoided if to != url and (to not in links or to in named))
-        return Links(tuple(links), rest), tuple(named), page.truncated or left < 0
-
     def _features(self, seen: SeenPage) -> Mapping[str, tuple[LabelledUrl, ...]]:
         """What the optional features read of a page."""
         return {feature.name: found for feature in self._rules.features if (found := feature.read(seen))}
-
-    def _linked(self, url: Url, reply: Response) -> Iterator[Url]:
-        """The links in Link fields."""
-        for link in fields.links(reply.headers.all("link")):
-            if not link.rels.isdisjoint(("next", "prev", "alternate")) and (
-                to := self._rules.normalise(link.target, url)
-            ):
-                yield to
 
 
 def validators_of(headers: Headers) -> Validators:
@@ -419,11 +362,6 @@ def _cause_of(status: int) -> Cause:
 def _lead_to_host(links: Iterable[Url], url: Url) -> bool:
     own, *others = (urls.host(one).removeprefix("www.") for one in (url, *links))
     return own in others
-
-
-def _usable(url: Url | None) -> Url | None:
-    """A canonical or refresh URL, unless it is too long to be fetched."""
-    return url if url and len(url) <= urls.LONGEST_URL else None
 
 
 def _other(url: Url, canonical: Url | None) -> Url | None:

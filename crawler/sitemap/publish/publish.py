@@ -382,17 +382,14 @@ def _print(place: Path, parts: Sequence[Part]) -> None:
     try:
         sys.stdout.flush()
         # A separate buffer: after an error, the rest of sys.stdout's would be written again at exit.
-        with (
-            open(place / parts[0].name, "rb") as file,
-            open(sys.stdout.fileno(), "wb", closefd=False) as out,
-        ):
+        stdout = sys.stdout.fileno()
+        with open(place / parts[0].name, "rb") as file, open(stdout, "wb", closefd=False) as out:
             shutil.copyfileobj(file, out)
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise OutputError(
-            f"The sitemap cannot be written to standard output: {staging.reason(error)}."
-        ) from error
+        words = f"The sitemap cannot be written to standard output: {staging.reason(error)}."
+        raise OutputError(words) from error
 
 
 @contextmanager
