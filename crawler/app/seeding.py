@@ -66,10 +66,10 @@ class Entries:
         *,
         place: str,
         dates: DatesRead = DatesRead.NONE,
-        copy: SeedCopy = NO_COPY,
+        copy: SeedCopy | None = NO_COPY,
     ) -> None:
         """`read` converts the text of a `loc` to a URL; `place` is the URL or path of the sitemap; `copy`:
-        what is kept of it, if it can be read.
+        what is kept of it, if it can be read; None: what was kept before.
         """
         from crawler.sitemap.read import read as reading  # noqa: PLC0415 - lxml is slow to import
 
@@ -211,7 +211,7 @@ class Seeds:
         return self.normalise(loc, base)
 
     async def _fetch(self, seed: Seed) -> InputFile | Entries | SeedSettlement:
-        """What is the same as in the last run, as the server says, is not sent again."""
+        """What is the same as in the last run, as the server says, is not sent again for a week."""
         redirects = Redirects(Url(seed.name), self.normalise)
         if not await self.on_site([redirects.url]):
             return SeedSettlement(seed, SeedOutcome.OFFSITE, "is not on the site")
@@ -219,7 +219,21 @@ class Seeds:
         reply = await self._ask(redirects.url, copy.validators)
         while not isinstance(reply, Permit) and (to := redirects.follow(reply)) and await self.on_site([to]):
             reply = await self._ask(to)
+        if isinstance(reply, Response) and reply.status == 304 and copy.is_old:
+            reply, copy = await self._checked(redirects.url, reply, copy)
         return await self._answered(seed, redirects, reply, copy)
+
+    async def _checked(self, url: Url, reply: Response, copy: SeedCopy) -> tuple[Response, SeedCopy]:
+        """The sitemap in full, if it can be had; where it differs from what is said to be the same, its
+        validators are not used again.
+        """
+        whole = await self._ask(url)
+        if not isinstance(whole, Response) or whole.status != 200:
+            return reply, copy
+        if not await anyio.to_thread.run_sync(_is_same, copy.body, whole.body):
+            log.warning("sitemap changed despite a 304", url=url)
+            copy = structs.replace(copy, validators=Validators())
+        return whole, copy
 
     async def _answered(
         self, seed: Seed, redirects: Redirects, reply: Reply | Permit, copy: SeedCopy
@@ -230,11 +244,12 @@ class Seeds:
         if isinstance(reply, Broken):
             return SeedSettlement(seed, SeedOutcome.FAILED, f"{reply.cause.says} {reply.detail}".strip())
         if reply.status in {200, 304} and (reply.status == 200 or copy.body):
+            chunks, kept = _inflated(copy.body), None
             if reply.status == 200:
-                copy = await anyio.to_thread.run_sync(_copied, reply)
-            chunks = slices(reply.body) if reply.status == 200 else _inflated(copy.body)
+                is_trusted = not copy.body or any(copy.validators)
+                chunks, kept = slices(reply.body), await anyio.to_thread.run_sync(_copied, reply, is_trusted)
             read = partial(self._join, redirects.url)
-            return Entries(chunks, read, place=redirects.url, dates=self.dates, copy=copy)
+            return Entries(chunks, read, place=redirects.url, dates=self.dates, copy=kept)
         if redirects.stopped:
             return SeedSettlement(
                 seed, SeedOutcome.FAILED, redirects.stopped.value, gone=True, is_no_sitemap=True
@@ -253,11 +268,21 @@ class Seeds:
             return await self.access.fetch(Request(url, validators, limit=MAX_BYTES))
 
 
-def _copied(reply: Response) -> SeedCopy:
-    """What is kept of a sitemap."""
-    validators = validators_of(reply.headers)
-    body = zlib.compress(reply.body) if any(validators) else b""
+def _copied(reply: Response, is_trusted: bool = True) -> SeedCopy:
+    """What is kept of a sitemap. `is_trusted`: the server never said falsely that it is the same."""
+    validators = validators_of(reply.headers) if is_trusted else Validators()
+    body = zlib.compress(reply.body) if any(validators) or not is_trusted else b""
     return SeedCopy(validators, body) if 0 < len(body) <= LARGEST_COPY else NO_COPY
+
+
+def _is_same(copy: bytes, body: bytes) -> bool:
+    """Whether a copy is of this body."""
+    place = 0
+    for part in _inflated(copy):
+        if not body.startswith(part, place):
+            return False
+        place += len(part)
+    return place == len(body)
 
 
 def _inflated(copy: bytes) -> Iterator[bytes]:

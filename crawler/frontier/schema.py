@@ -138,6 +138,7 @@ CREATE TABLE seed (                              -- sources of URLs other than l
     etag @text,                                  -- of a sitemap of which a copy is kept
     modified @text,                              -- its Last-Modified
     body @bytes,                                 -- the copy, compressed by zlib
+    copied double precision,                     -- start of the run that read it in full
     UNIQUE (kind, name)
 );
 CREATE TABLE trap (                              -- patterns of URLs that may be crawler traps (`rounds`)

@@ -18,7 +18,9 @@ from crawler.model.seed import Seed, SeedCopy, SeedSettlement
 from crawler.model.serialise import seconds
 from crawler.model.survey import SitemapCounts
 from crawler.parse.url import Url
-from crawler.rules.record import HELD, SETTLED
+from crawler.rules.record import DAY, HELD, SETTLED
+
+OLD_COPY: Final = int(6.5 * DAY)  # seconds, from which on a copy is checked: a week of nightly runs
 
 _USED: Final = "SELECT count(*) FROM seed WHERE run = :run AND kind = :kind AND depth = :depth"
 _NEXT: Final = """
@@ -43,9 +45,14 @@ _REOPEN: Final = "UPDATE seed SET settled = NULL, outcome = NULL WHERE run = :ru
 _SITEMAPS: Final = """
 SELECT coalesce(outcome, 'open'), count(*), sum(passed) FROM seed WHERE run = :run AND kind = 2 GROUP BY 1
 """
-_KEEP: Final = "UPDATE seed SET etag = :etag, modified = :modified, body = :body WHERE id = :id"
-_COPY: Final = """
-SELECT etag, modified, body FROM seed WHERE kind = :kind AND name = :name AND body IS NOT NULL
+_KEEP: Final = """
+UPDATE seed SET etag = :etag, modified = :modified, body = :body,
+    copied = (SELECT started FROM run WHERE number = :run)
+WHERE id = :id
+"""
+_COPY: Final = f"""
+SELECT s.etag, s.modified, s.body, s.copied NOT BETWEEN r.started - {OLD_COPY} AND r.started
+FROM seed AS s JOIN run AS r ON r.number = :run WHERE s.kind = :kind AND s.name = :name AND s.body IS NOT NULL
 """
 _ID: Final = "SELECT id FROM seed WHERE kind = :kind AND name = :name"
 
@@ -151,7 +158,7 @@ class SeedTable:
         if read.copy:
             etag, modified = read.copy.validators
             kept = {"etag": etag, "modified": modified, "body": read.copy.body or None}
-            self._db.do(_KEEP, {"id": number} | kept)
+            self._db.do(_KEEP, {"id": number, "run": self._db.run} | kept)
         return passed
 
     def _below(self, number: int, read: SeedSettlement) -> list[Seed]:
@@ -210,8 +217,8 @@ class SeedTable:
 
 def copy_of(db: Database, seed: Seed) -> SeedCopy | None:
     """See `ports.reads.CopyOfSeed`."""
-    row = db.one_or_none(_COPY, {"kind": seed.kind.value, "name": seed.name})
-    return SeedCopy(Validators(row[0], row[1]), bytes(row[2])) if row else None
+    row = db.one_or_none(_COPY, {"kind": seed.kind.value, "name": seed.name, "run": db.run})
+    return SeedCopy(Validators(row[0], row[1]), bytes(row[2]), is_old=bool(row[3])) if row else None
 
 
 def sitemaps(db: Database) -> SitemapCounts:

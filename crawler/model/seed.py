@@ -36,8 +36,9 @@ class Seed(Struct, frozen=True):
 class SeedCopy(Struct, frozen=True):
     """A sitemap as it was answered last, to be used again as long as the server says that it is the same."""
 
-    validators: Validators
-    body: bytes  # compressed by zlib; empty if there are no validators, or if it is too large to be kept
+    validators: Validators  # empty if the server once said falsely that it is the same
+    body: bytes  # compressed by zlib; empty if it has no validators, or if it is too large to be kept
+    is_old: bool = False  # so old that the word of the server is checked
 
 
 class SeedSettlement(Struct, frozen=True):

@@ -1,13 +1,15 @@
 """A sitemap that has not changed, as the server says, is not sent again, and its URLs stay known."""
 
+import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from crawler.app.job import open_job
 from crawler.app.seeding import LARGEST_COPY, NO_COPY, _copied, _inflated
+from crawler.cli.demo.site import CannedResponse
 from crawler.model.reply import Headers, Response
 from crawler.settings.sections import Guard, State
 from crawler.testing import MemorySite
@@ -52,6 +54,17 @@ def built(**tags: str | None) -> MemorySite:
     return site
 
 
+def days(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """What moves the clock to a day."""
+    clock = time.time
+
+    def to_day(day: float) -> None:
+        monkeypatch.setattr(time, "time", lambda: clock() + (day - 40) * 86_400)
+
+    to_day(0)
+    return to_day
+
+
 async def test_only_the_sitemap_that_changed_is_sent_again(tmp_path: Path) -> None:
     site = built()
     assert await crawl(site, tmp_path) == (["/", "/a", "/b"], {INDEX: 200, ONE: 200, TWO: 200})
@@ -63,6 +76,39 @@ async def test_only_the_sitemap_that_changed_is_sent_again(tmp_path: Path) -> No
     assert await crawl(site, tmp_path) == (["/", "/c"], {INDEX: 200, TWO: 304})
     site.raw(TWO, status=404)
     assert await crawl(site, tmp_path) == (["/"], {INDEX: 304, TWO: 404})
+
+
+async def test_what_is_falsely_called_unchanged_is_found_within_a_week(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And never believed again; what is true is asked for in full once a week."""
+    site, to_day = built(two="same"), days(monkeypatch)
+    await crawl(site, tmp_path)
+    entries(site, TWO, ["/b", "/c"], tag="same")
+    for day in range(1, 7):
+        to_day(day)
+        assert await crawl(site, tmp_path) == (["/", "/a", "/b"], {INDEX: 304, ONE: 304, TWO: 304})
+    to_day(6.99)  # somewhat earlier in the night
+    assert await crawl(site, tmp_path) == (["/", "/a", "/b", "/c"], {INDEX: 200, ONE: 200, TWO: 200})
+    assert [asked.target for asked in site.log].count(ONE) == 2
+    for day, paths in (8, ["/b"]), (9, ["/c"]):
+        to_day(day)
+        entries(site, TWO, paths, tag="same")
+        assert await crawl(site, tmp_path) == (["/", "/a", *paths], {INDEX: 304, ONE: 304, TWO: 200})
+
+
+async def test_what_cannot_be_checked_stays_as_the_server_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, to_day = built(), days(monkeypatch)
+    await crawl(site, tmp_path)
+    conditional = site.answers[TWO]
+    site.answers[TWO] = lambda asked: (
+        conditional(asked) if "if-none-match" in asked.headers else CannedResponse(404)
+    )
+    for day in 8, 9:
+        to_day(day)
+        assert (await crawl(site, tmp_path))[0] == ["/", "/a", "/b"]
 
 
 async def test_sitemap_without_validators_is_read_again(tmp_path: Path) -> None:
