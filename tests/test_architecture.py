@@ -36,7 +36,7 @@ LAYERS = {
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
     "parse": 4564,
-    "model": 2145,
+    "model": 2146,
     "errors": 172,
     "scratch": 72,
     "settings": 1713,
@@ -44,11 +44,11 @@ BUDGETS = {
     "rules": 5546,
     "report": 4528,
     "fetch": 4170,
-    "frontier": 9670,
+    "frontier": 9673,
     "sitemap": 4949,
     "engine": 4056,
     "workers": 1433,
-    "app": 6256,
+    "app": 6281,
     "cli": 5978,
     "testing": 55,
 }
