@@ -21,7 +21,7 @@ from crawler.fetch.render import chromium, policy, snapshot
 from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.inputs import Recorder
 from crawler.fetch.render.policy import RequestAnswer, answer
-from crawler.fetch.render.renderer import GRACE, Renderer, _today
+from crawler.fetch.render.renderer import GRACE, Renderer, _sentence, _today
 from crawler.fetch.render.resources import LONGEST_WAIT, Deadline, Resources
 from crawler.fetch.render.tab import Tab
 from crawler.frontier.pace import LEASE_SECONDS
@@ -381,6 +381,35 @@ def test_the_driver_keeps_little_garbage(
     with chromium.environment_of_driver(tmp_path):
         assert os.environ["NODE_OPTIONS"] == during
     assert os.environ.get("NODE_OPTIONS") == options
+
+
+def test_the_driver_has_a_home_where_the_user_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As user 10001 of the image: Node.js does not start without one."""
+    monkeypatch.delenv("HOME", raising=False)
+    with chromium.environment_of_driver(tmp_path):
+        assert os.environ["HOME"] == str(tmp_path)
+    assert "HOME" not in os.environ
+    monkeypatch.setenv("HOME", "/home/a")
+    with chromium.environment_of_driver(tmp_path):
+        assert os.environ["HOME"] == "/home/a"
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (
+            "FATAL:zygote_host_impl_linux.cc:251] Zygote process exited prematurely with exit code -1",
+            "its sandbox is not",
+        ),
+        ("ERROR:zygote_host_impl_linux.cc:130] No usable sandbox! If this is", "its sandbox is not"),
+        ("libnss3.so: error while loading shared libraries", "libnss3.so: error while loading"),
+    ],
+)
+def test_why_a_browser_does_not_start(said: str, meant: str) -> None:
+    text = f"BrowserType.launch: Target page, context or browser has been closed\n- [pid=16][err] {said}"
+    assert _sentence(Exception(text)).startswith(meant)
 
 
 # -- resources and time ------------------------------------------------------------------------------------------

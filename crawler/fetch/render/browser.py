@@ -26,10 +26,14 @@ _PROC: Final = Path("/proc")
 
 
 class Browser:
-    """A running browser. `pid`: of its main process, which leads a process group."""
+    """A running browser. `pid`: of its main process, which is in a process group of its own.
+
+    What leads the group may be a shell: the browser of Debian is started by a script.
+    """
 
     def __init__(self, process: "Process", pid: int, *, pages: int = MAX_PAGES, memory: int = MEMORY) -> None:
         self.process, self.pid = process, pid
+        self._group = _group(pid)
         self.tabs: set[Tab] = set()  # open now
         self.lent = 0  # pages that are being rendered, or about to be
         self.is_overdue = False  # killed because the time of a page was up
@@ -53,7 +57,7 @@ class Browser:
             tab.crash()
 
     async def watch(self) -> None:
-        """Kills the browser if it takes more memory than it may; notices if it has ended without a word.
+        """Kills the browser if it takes more memory than it may; notices if it has ended, and buries it.
 
         Linux only.
         """
@@ -63,14 +67,25 @@ class Browser:
                 self.kill()
             with anyio.move_on_after(WATCHED):
                 await self._gone.wait()
+        await self._bury()
+
+    async def _bury(self) -> None:
+        """Once it is dead, its children are those of process 1, which we are in a container: no zombies."""
+        with suppress(ProcessLookupError, PermissionError):
+            while self._group:
+                os.killpg(self._group, 0)  # until none is left
+                with suppress(ChildProcessError):
+                    while os.waitpid(-self._group, os.WNOHANG) != (0, 0):  # noqa: ASYNC222 - at once
+                        pass
+                await anyio.sleep(WATCHED)
 
     def kill(self) -> None:
         """Ends the browser and all its children at once."""
         self._end()
         kill = getattr(signal, "SIGKILL", signal.SIGTERM)
         with suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg") and os.getpgid(self.pid) == self.pid:
-                os.killpg(self.pid, kill)
+            if self._group:
+                os.killpg(self._group, kill)
             else:
                 os.kill(self.pid, kill)
 
@@ -82,6 +97,15 @@ class Browser:
             with anyio.move_on_after(CLOSING), suppress(Error):
                 await self.process.close()
             self.kill()
+
+
+def _group(pid: int) -> int:
+    """The process group of a process; 0 if it is ours, or unknown."""
+    if hasattr(os, "getpgid"):
+        with suppress(ProcessLookupError):
+            group = os.getpgid(pid)
+            return group if group != os.getpgrp() else 0
+    return 0
 
 
 def _tree(pid: int) -> Iterator[int]:

@@ -96,7 +96,8 @@ def environment_of_driver(place: Path) -> Iterator[None]:
     This process has chosen its own place before (`tempfile` remembers it).
     """
     options = os.environ.get("NODE_OPTIONS", "")
-    new = {"TMPDIR": str(place), "NODE_OPTIONS": f"{LITTLE_GARBAGE} {options}".strip()}
+    home = os.environ.get("HOME") or str(place)  # without one, a user with no name cannot start Node.js
+    new = {"HOME": home, "TMPDIR": str(place), "NODE_OPTIONS": f"{LITTLE_GARBAGE} {options}".strip()}
     if (node := os.environ.get("PLAYWRIGHT_NODEJS_PATH")) and not _takes(node, new["NODE_OPTIONS"]):
         new["NODE_OPTIONS"] = options
     before = {name: os.environ.get(name) for name in new}

@@ -43,8 +43,10 @@ LONGEST_SENTENCE: Final = 300  # characters of what a browser that does not star
 DEATHS: Final = 3  # of the browser, on one page, until it fails
 MOST_TABS: Final = 8  # pages at a time; fewer with fewer processors
 GRACE: Final = 20.0  # seconds in which the browser of an overdue page is ended
+_DRIVER: Final = "--render: the driver of playwright cannot be started"
 OVERDUE: Final = f"it waited for slots and browsers for {LONGEST_VISIT:.0f} s"
 DAY: Final = 86_400  # seconds: clocks of pages show midnight, so that two renders of a day are alike
+_NO_SANDBOX: Final = ("sandboxing failed", "No usable sandbox", "zygote_host")  # in what the browser says
 # What the answer of the server says of its bytes, which are no longer those of the page: see
 # docs/use/recipes.md.
 _OF_THE_SHELL: Final = frozenset({
@@ -259,7 +261,10 @@ class Renderer:
         if self._playwright is None:
             await _check_driver()
             with environment_of_driver(self._files.enter_context(scratch.folder())):
-                self._playwright = await async_playwright().start()
+                try:
+                    self._playwright = await async_playwright().start()
+                except Exception as error:  # of no class of its own
+                    raise ConfigError(f"{_DRIVER}: {_sentence(error)}") from error
         sandbox = chromium.has_sandbox()
         process = await self._playwright.chromium.launch(
             executable_path=self._path,
@@ -318,13 +323,13 @@ async def _check_driver() -> None:
         why = str(error)
     if why:
         why = printable(why.splitlines()[-1], LONGEST_SENTENCE)
-        raise ConfigError(f"--render: the driver of playwright cannot be started: {why}")
+        raise ConfigError(f"{_DRIVER}: {why}")
 
 
 def _sentence(error: Exception) -> str:
     """Why the browser did not start, in playwright's message, which contains the log of the browser."""
     text = str(error).strip()
-    if "sandboxing failed" in text or "No usable sandbox" in text:
+    if any(sign in text for sign in _NO_SANDBOX):
         return (
             "its sandbox is not permitted here; it needs user namespaces "
             "(in Docker: --security-opt seccomp=…, see docs/run/containers.md)."
