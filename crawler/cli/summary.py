@@ -40,7 +40,7 @@ CHANGES: Final = {"added": "+", "removed": "-", "changed": "~"}
 UNMATCHED_SHOWN: Final = 5  # patterns
 ADVICE: Final = {
     "failed:rate-limited": "The site limits the rate of requests: use a lower --rate than now.",
-    "failed:timeout": "Some responses were too slow: raise --timeout, or lower --concurrency.",
+    "failed:timeout": "Some pages took too long: raise --timeout or --total-timeout, or lower --concurrency.",
     "failed:too-large": "Some pages are larger than --max-body: raise it if they are really pages.",
     "failed:forbidden": "Some pages require a login: see --auth-env and --cookie-file.",
     "failed:tls": "Some certificates are not trusted: add your own CA with --ca-file.",

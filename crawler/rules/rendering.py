@@ -103,9 +103,11 @@ def can_be_read(lease: Lease, due: Rendering) -> bool:
 
     Of pages that look the same without scripts, all would be duplicates.
     """
-    if due.needs is not Needs.PATTERN or not lease.scripted:
+    if due.needs in (Needs.SAMPLE, Needs.SHELL) or due.before.text < SHELL_TEXT:
         return due.needs is Needs.SAMPLE
-    return due.before.text >= SHELL_TEXT and due.kinds[:KIND] not in lease.scripted.kinds
+    if due.needs is Needs.ALWAYS:
+        return True
+    return lease.scripted is not None and due.kinds[:KIND] not in lease.scripted.kinds
 
 
 def recorded(

@@ -22,6 +22,7 @@ from crawler.fetch.render import chromium
 from crawler.fetch.render.browser import Browser
 from crawler.fetch.render.renderer import Renderer
 from crawler.model.outcome import code
+from crawler.model.reasons import Cause
 from crawler.model.rendering import Needs, Rendering, Skipped
 from crawler.model.rows import UrlRecord
 from crawler.parse.url import Url
@@ -253,32 +254,55 @@ async def test_of_pages_with_scripts_samples_decide_which_are_rendered(
         assert all(outcome(one, path) == "listed" for path in one)
 
 
+@pytest.fixture
+def short_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that hang are ended soon, all others have much time: the machine may be busy."""
+    real = Renderer._attempt
+
+    async def attempt(self: Renderer, browser: Browser, request: Request, *rest: Any) -> Any:
+        self._seconds = 5.0 if request.url.endswith("-hangs") else 600.0
+        return await real(self, browser, request, *rest)
+
+    monkeypatch.setattr(Renderer, "_attempt", attempt)
+
+
 @in_browser
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_of_time")
 async def test_a_page_that_hangs_and_one_that_crashes_fail_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     small = [word.replace(f"size={chromium.HEAP}", "size=40") for word in chromium.ARGUMENTS]
     monkeypatch.setattr(chromium, "ARGUMENTS", small)
-    real = Renderer._attempt
-
-    async def attempt(self: Renderer, browser: Browser, request: Request, *rest: Any) -> Any:
-        self._seconds = 5.0 if request.url.endswith("/hangs") else 600.0  # the machine may be busy
-        return await real(self, browser, request, *rest)
-
-    monkeypatch.setattr(Renderer, "_attempt", attempt)
     site = Site()
-    site.page("/", links=["/hangs", "/crashes", "/1", "/2"])
-    shell(site, "/hangs", "for (;;) {}")
+    site.page("/", links=["/it-hangs", "/crashes", "/1", "/2"])
+    shell(site, "/it-hangs", "for (;;) {}")
     shell(site, "/crashes", "const all = []; for (;;) all.push(new Array(100000).fill(Math.random()));")
     for number in (1, 2):
         shell(site, f"/{number}", links(f"/from-{number}"))
     with site.serve() as origin:
         found = await crawled(settings(origin, tmp_path, retries=0))
-    assert outcome(found, "/hangs") == "failed:timeout"
+    assert outcome(found, "/it-hangs") == "failed:timeout"
     assert outcome(found, "/crashes") == "failed:crashed"
     assert {"/from-1", "/from-2"} <= set(found)
     assert (outcome(found, "/1"), outcome(found, "/2")) == ("listed", "listed")
+
+
+@in_browser
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_of_time")
+async def test_pages_with_text_of_their_own_are_judged_by_it(tmp_path: Path) -> None:
+    site, forever = Site(), "<script>for (;;) {}</script>"
+    site.page("/", text=TEXT, links=["/text-hangs", "/shell-hangs"])
+    site.page("/text-hangs", text=TEXT + forever, links=["/below"])
+    site.page("/shell-hangs", text="Loading" + forever)
+    site.page("/below")
+    with site.serve() as origin:
+        found = await crawled(settings(origin, tmp_path, mode="always", retries=0))
+    assert [outcome(found, path) for path in ("/text-hangs", "/below")] == ["listed"] * 2
+    assert outcome(found, "/shell-hangs") == "failed:timeout"
+    assert (seen := rendering(found, "/text-hangs"))
+    assert seen.failed is Cause.TIMEOUT
 
 
 @in_browser

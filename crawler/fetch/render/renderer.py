@@ -148,7 +148,8 @@ class Renderer:
         browser.kill()
         if anyio.current_time() >= request.until:
             return Broken(Cause.TIMEOUT, OVERDUE)
-        return Broken(Cause.TIMEOUT, f"its scripts did not come to rest within {self._seconds:.0f} s")
+        waited = f"within {self._seconds:.0f} s (--total-timeout)"
+        return Broken(Cause.TIMEOUT, f"its scripts did not come to rest {waited}")
 
     async def _in_context(
         self, browser: Browser, url: Url, shell: Response, rendering: Rendering, deadline: Deadline
