@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 72,
     "settings": 1713,
     "ports": 978,
-    "rules": 5548,
+    "rules": 5549,
     "report": 4528,
     "fetch": 4201,
     "frontier": 9673,

@@ -33,6 +33,7 @@ def search(asked: Request) -> Reply:
     return page(name, ["/"]) if name in {f"item-{n}" for n in range(30)} else MISSING
 
 
+THEMES = ("dark", "light")
 COLOURS, SIZES, ORDERS = ("red", "blue", "green"), ("s", "m", "l"), ("name", "price")
 
 
@@ -286,6 +287,20 @@ def facet_paths(asked: Request) -> Reply:
     return Reply(reply.body, content="" if chosen else "goods", optional=bool(chosen and found))
 
 
+def themes(asked: Request) -> Reply:
+    """Every link carries the theme on that a visitor has chosen; the text of links does not say it."""
+    names = [f"{word}-{n}" for n in range(3) for word in WORDS[:15]]
+    name = asked.path.strip("/")
+    if name and name not in names:
+        return MISSING
+    theme = asked.query.get("theme", "") if asked.query.get("theme") in THEMES else ""
+    at = names.index(name) if name else 0
+    near = {to: f"/{to}" + (f"?theme={theme}" if theme else "") for to in names[at : at + 20] + names[:4]}
+    to = near | {theme: f"{asked.path}?theme={theme}" for theme in THEMES}
+    shown = "".join(f'<li><a href="{target}">{text}</a>' for text, target in to.items())
+    return page(name or "start", text=f"{prose(name)}<ul>{shown}</ul>")
+
+
 def commits(asked: Request) -> Reply:
     """Pages under identifiers of 40 digits, which are what the page is about; many say the same."""
     names = [token("commit", n) + token(n)[:8] for n in range(150)]
@@ -320,6 +335,7 @@ SITES = (
     Site("session-path", session_path, ("/", *(f"/{token()}/chapter-{n}" for n in range(10))), "a new session in the path", endless=True),
     Site("jsessionid", jsessionid, ("/", *(f"/form-{n}" for n in range(40))), "a new session after a semicolon", endless=True),
     Site("asp-session", asp_session, ("/", *(f"/notice-{n}.aspx" for n in range(30))), "a new session in brackets", endless=True),
+    Site("themes", themes, ("/", *(f"/{word}-{n}" for n in range(3) for word in WORDS[:15])), "every link carries on the chosen theme"),
     Site("no-cache", clock, ("/", *(f"/report-{n}" for n in range(40))), "the time in every link", endless=True),
     Site("comment-replies", replies, ("/", *(f"/post-{n}" for n in range(40))), "a link to answer each comment"),
     Site("wiki", wiki, ("/", *(f"/Article_{n}" for n in range(40))), "histories without end, versions, print views", endless=True, distinct=81),

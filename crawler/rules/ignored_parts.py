@@ -91,7 +91,8 @@ class Pair(NamedTuple):
         """The address with several kinds of nonsense in place of the part; then in place of its numbers."""
         before, name, after = self._tokens
         is_parameter = before[:1] in {"?", "&"} or ("?" in self.before and self.before[-1] in "?&")
-        words = [f"{word}=1" if is_parameter else word for word in nonexistent_names(self.url)]
+        # A value that no text of the page has, as what repeats an address is left out.
+        words = [f"{word}={word[:6]}" if is_parameter else word for word in nonexistent_names(self.url)]
         yield [Url(f"{self.before}{before}{word if name else before}{after}{self.after}") for word in words]
         numbered = [with_large_numbers(name, number) for number in MANY_NUMBERS]
         if numbered[0] != name:
