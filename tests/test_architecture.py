@@ -44,11 +44,11 @@ BUDGETS = {
     "rules": 5549,
     "report": 4528,
     "fetch": 4201,
-    "frontier": 9673,
+    "frontier": 9681,
     "sitemap": 4949,
     "engine": 4056,
     "workers": 1433,
-    "app": 6281,
+    "app": 6291,
     "cli": 5978,
     "testing": 55,
 }

@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Final
 
 from crawler.errors import ConfigError, StateAway
@@ -35,6 +36,7 @@ DATABASES: Final = ("postgresql://", "postgres://")
 IN_NAMES: Final = str.maketrans(":", "_", "[]")  # of states, from the host and port of a URL
 FOLDER: Final = Path(".sitemap-crawler")
 AWAY: Final = 120.0  # seconds for which a crawl waits for the database of its state
+SLOW: Final = 2.0  # seconds after which it says so
 
 
 def state_path(settings: Settings, start: Url | None) -> str:
@@ -174,9 +176,17 @@ def _open_shared(settings: Settings, address: Address, *, read_only: bool) -> "F
     from crawler.frontier.postgres.connection import renew  # noqa: PLC0415 - the driver is an extra
     from crawler.frontier.postgres.frontier import PostgresFrontier  # noqa: PLC0415 - the same
 
-    if settings.state.fresh and not read_only:
-        renew(address, settings.state.run or "")
-    return PostgresFrontier(f"{address.conninfo}#{address.name}", **_options(settings), read_only=read_only)
+    # A pooler accepts connections while its server is down, and answers later.
+    waiting = Timer(SLOW, lambda: log.warning("still waiting for the database to answer", state=str(address)))
+    waiting.start()
+    try:
+        if settings.state.fresh and not read_only:
+            renew(address, settings.state.run or "")
+        return PostgresFrontier(
+            f"{address.conninfo}#{address.name}", **_options(settings), read_only=read_only
+        )
+    finally:
+        waiting.cancel()
 
 
 def _options(settings: Settings) -> "FrontierOptions":

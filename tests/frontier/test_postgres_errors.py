@@ -16,6 +16,7 @@ from crawler.parse.url import Url
 from crawler.ports import reads
 from crawler.settings.sections import Settings, State
 from tests.postgres import Server, named
+from tests.waiting import until
 
 pytestmark = pytest.mark.system
 
@@ -44,6 +45,7 @@ def database() -> Iterator[Server]:
     )
     _sql(made, "CREATE ROLE tls_only LOGIN", "CREATE ROLE locked LOGIN CONNECTION LIMIT 0")
     _sql(made, "CREATE ROLE single LOGIN CONNECTION LIMIT 1", "GRANT CREATE ON DATABASE postgres TO single")
+    _sql(made, "CREATE ROLE reader LOGIN", "ALTER ROLE reader SET default_transaction_read_only = on")
     _sql(made, "CREATE DATABASE closed", "REVOKE CONNECT ON DATABASE closed FROM public")
     _sql(made, "SELECT pg_reload_conf()")
     yield made
@@ -150,6 +152,31 @@ def test_full_server_and_one_that_is_down_are_waited_for(database: Server) -> No
     down = refused("postgresql://crawler@127.0.0.1:1/postgres")
     assert type(down) is StateAway
     assert "Connection refused. Run again when the database works again: nothing is lost" in str(down)
+    replica = refused(database.address.replace("crawler@", "reader@"))
+    assert type(replica) is StateAway
+    assert "It takes no writes: name the primary" in str(replica)
+
+
+def test_a_database_that_the_pooler_does_not_know_is_final(database: Server) -> None:
+    with database.pooled() as pooler:
+        assert "Name the database in [databases] of the pooler" in said(
+            pooler.replace("/postgres", "/nowhere")
+        )
+
+
+def test_that_a_database_is_slow_to_answer_is_said(
+    database: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As behind a pooler, which accepts connections while its server is down."""
+    from crawler.app import state  # noqa: PLC0415 - the driver is an extra
+
+    def answers_late(*_: object, **__: object) -> None:
+        until(lambda: "still waiting for the database" in caplog.text)
+        raise FrontierError("late")
+
+    monkeypatch.setattr(state, "SLOW", 0.01)
+    monkeypatch.setattr("crawler.frontier.postgres.frontier.PostgresFrontier", answers_late)
+    assert said(database.address) == "late"
 
 
 @pytest.mark.anyio

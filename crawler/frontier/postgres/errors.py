@@ -61,6 +61,10 @@ _FINAL: Final = tuple(
         ("password authentication failed", "Correct the password in PGPASSWORD or PGPASSFILE."),
         ('role "[^"]*" does not exist', "Create the role, or correct its name in --state."),
         ('database "[^"]*" does not exist', "Create the database, or correct its name in --state."),
+        (
+            "bouncer config error|no such database",
+            "Name the database in [databases] of the pooler, or correct its name in --state.",
+        ),
         ("permission denied for database", "GRANT CONNECT ON DATABASE … to this role."),
         ("invalid port number", "Correct the port in --state."),
         ("invalid response to SSL", "What answers there is not PostgreSQL: correct host and port."),
@@ -74,6 +78,10 @@ _UNKNOWN_HOST: Final = _Cause(
 _FULL: Final = _Cause(
     re.compile("too many (clients|connections)|connection slots|no more connections allowed"),
     "Use fewer members, a pooler, or a higher max_connections.",
+)
+_REPLICA: Final = _Cause(
+    re.compile("read-only transaction"),
+    "It takes no writes: name the primary in --state, such as with target_session_attrs=read-write.",
 )
 _PAST_POOLER: Final = re.compile("server login has been failing|cannot connect to server|query_wait_timeout")
 _REFUSED: Final = re.compile("Connection refused|timeout expired")
@@ -144,7 +152,7 @@ def _advice(address: Address, error: psycopg.Error, *, is_final: bool) -> str:
         return f"Its role must own its schema: `sitemap-crawler state init {name} --state … --owner ROLE`."
     if "password" in str(error) and (file := _open_to_others(address)):
         return f"The password file {file} is ignored, as others may read it: chmod 600 {file}."
-    if cause := _cause(str(error), (*_FINAL, _UNKNOWN_HOST, _FULL)):
+    if cause := _cause(str(error), (*_FINAL, _UNKNOWN_HOST, _FULL, _REPLICA)):
         return cause.advice
     if is_final or not is_passing(error):
         return "Correct that, then run again."
