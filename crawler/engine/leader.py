@@ -194,9 +194,9 @@ class Leader(Struct, eq=False):
         answers = await soft_404s.answers_of(self.frontier, site.judge, starts, site.fetch, render)
         if not site.candidates.traps.allows("soft-404"):
             await soft_404s.unlist_redirected(self.frontier, starts, await self.frontier.recall(REDIRECTED))
-            await soft_404s.unlist(self.frontier, site.candidates.traps, starts, answers)
+            empty = await soft_404s.unlist(self.frontier, site.candidates.traps, starts, answers)
             await soft_404s.unlist_named_errors(self.frontier, site.candidates.traps, starts, answers.fresh())
-            await soft_404s.unlist_empty_days(self.frontier, answers.fresh())
+            await soft_404s.unlist_empty_days(self.frontier, answers.fresh(), empty)
         if lists_once:
             await ignored_parts.unlist(self.frontier, answers.fresh(PROBES // 2), starts, site.random)
         await site.remember_rendered()

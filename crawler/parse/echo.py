@@ -23,6 +23,7 @@ LONGEST_EXTENSION: Final = 5  # characters
 YEARS: Final = 5  # to each side, that a calendar may lead to
 LONGEST_NAME: Final = 200  # characters of the text of a link
 SHORTEST_RUN: Final = 7  # days
+LONGEST_DAY: Final = 4  # characters, as in "23rd"
 
 # Each separator as a blank, in lower case: "/a-b_c" reads " a b c". The length stays the same.
 _SEPARATORS: Final = b" \t/?&=.:;_+%#-,|>\"'()[]\x00"
@@ -55,19 +56,22 @@ _COMPACT: Final = late(rf"(?<!\d){_YEAR}(?P<month>\d\d)(?P<day>\d\d)?(?!\d)")
 _YEAR_LAST: Final = late(rf"(?<=/)(?P<one>\d\d?)(?P<mark>[-.])(?P<two>\d\d?)(?P=mark){_YEAR}(?=/|$|\.\D)")
 _UNIX_TIME: Final = late(r"=(1\d{9})(?:\d{3})?(?=&|$)")
 _NAMED: Final = late(r"(?:^|[?&])(?P<name>y|m|d|year|yr|yyyy|month|mon|mm|day|dd)=(?P<value>\d{1,4})(?=&|$)")
-# A whole date in a text, with its year: 23 November 2026, Nov 23rd, 2026, 23.11.2026, 2026-11-23.
-_WEEKDAY: Final = rb"(?:\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},?\s+)?"
-_MONTH: Final = rb"(?P<%b>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
-_WHOLE_DATES: Final = tuple(
-    late(_WEEKDAY + form, re.IGNORECASE)
+# A date in a text: 23 November 2026, Nov 23rd, 23.11.2026, 23.11., 11/23, 2026-11-23, Mon 23.
+_WEEKDAY: Final = rb"\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}[.,]{0,2}\s+"
+_MONTH: Final = rb"(?P<m>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_DATES: Final = tuple(
+    late(form, re.IGNORECASE)
     for form in (
-        rb"\b(?P<d>\d\d?)(?:st|nd|rd|th|\.)?\s+" + _MONTH % b"m" + rb",?\s+(?P<y>\d{4})\b",
-        rb"\b" + _MONTH % b"m" + rb"\s+(?P<d>\d\d?)(?:st|nd|rd|th)?,?\s+(?P<y>\d{4})\b",
-        rb"\b(?P<d>\d\d?)[./](?P<m>\d\d?)[./](?P<y>\d{4})\b",
+        rb"(?:%b)?\b(?P<d>\d\d?)(?:st|nd|rd|th|\.)?\s+%b(?:,?\s+(?P<y>\d{4}))?\b" % (_WEEKDAY, _MONTH),
+        rb"(?:%b)?\b%b\s+(?P<d>\d\d?)(?:st|nd|rd|th)?(?:,?\s+(?P<y>\d{4}))?\b" % (_WEEKDAY, _MONTH),
+        rb"(?:%b)?\b(?P<d>\d\d?)[./](?P<m>\d\d?)(?:[./](?P<y>\d{4})\b|\.(?!\d)|(?![\d.:/]))" % _WEEKDAY,
         rb"\b(?P<y>\d{4})(?P<mark>[-/. ])(?P<m>\d\d?)(?P=mark)(?P<d>\d\d?)(?:\b|(?=t\d\d:))",
+        rb"%b(?P<d>\d\d?)(?:st|nd|rd|th)?\b(?![./:])" % _WEEKDAY,
     )
 )
-WEEK: Final = 7  # days to each side of the date of a URL, that its page may show as well
+WEEK: Final = timedelta(7)  # to each side of the date of a URL, that its page may show as well
+_DAY: Final = late(rb"(\d\d?)(?:st|nd|rd|th|[.,])?")
+_DAYS_IN_LINE: Final = late(rb"\s*(?:\d\d?(?:st|nd|rd|th|[.,])?\s+){6,}\d\d?(?:st|nd|rd|th|[.,])?\s*")
 _ANY_DATE: Final = late(
     rb"\b(?:(?:1[5-9]|2\d)\d\d|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]{0,9})\b",
     re.IGNORECASE,
@@ -96,7 +100,7 @@ class Echo:
     def without(self, text: bytes) -> bytes:
         """The text, with MARK in place of each repetition of the address."""
         if self._calendar:
-            text = _without_week(text, self._dated) if self._dated else text
+            text = _without_near(text, self._dated) if self._dated else text
             text = _without_days(text, dated=self._dated is not None)
         plain = text.translate(_PLAIN)
         found = [span for phrase in self._phrases for span in _places(plain, phrase)]
@@ -314,8 +318,7 @@ def _date_of(url: str) -> tuple[int, int, int] | None:
     if found is None:
         return None
     month, day = found["month"] or "0", found["day"] or "0"
-    number = int(month) if month.isdigit() else _NAMES.split("|").index(month) + 1
-    return int(found["year"]), number, int(day)
+    return int(found["year"]), _number(month.encode()), int(day)
 
 
 def _dates_near(url: str) -> Iterator[bytes]:
@@ -350,25 +353,43 @@ def _days_near(year: int, month: int, day: int) -> Iterator[bytes]:
     yield from (*_in_digits(own.isocalendar().week), b"%d" % number, b"%03d" % number)
 
 
-def _without_week(text: bytes, dated: tuple[int, int, int]) -> bytes:
-    """The text without whole dates that are at most a week from that of the URL."""
+def _without_near(text: bytes, dated: tuple[int, int, int]) -> bytes:
+    """The text without dates that are at most a week from the day or month of the URL."""
     try:
-        own = date(*dated)
-    except ValueError:
+        first, last = _span(*dated)
+    except (ValueError, OverflowError):
         return text
 
     def left(found: re.Match[bytes]) -> bytes:
-        month = found["m"].lower().decode()
-        number = int(month) if month.isdigit() else _NAMES.split("|").index(month) + 1
-        try:
-            shown = date(int(found["y"]), number, int(found["d"]))
-        except ValueError:
-            return found[0]
-        return MARK if abs((shown - own).days) <= WEEK else found[0]
+        shown = found.groupdict()
+        year, month, day = (shown.get(name) or b"" for name in "ymd")
+        years = {int(year)} if year else {first.year, last.year}
+        months = {_number(month.lower())} if month else {first.month, dated[1], last.month}
+        pairs = {pair for one in months for pair in ((one, int(day)), (int(day), one))}
+        near = (_is_between(first, last, one, *pair) for one in years for pair in pairs)
+        return MARK if any(near) else found[0]
 
-    for form in _WHOLE_DATES:
+    for form in _DATES:
         text = form.sub(left, text)
     return text
+
+
+def _span(year: int, month: int, day: int) -> tuple[date, date]:
+    """The days that a page may show."""
+    first = date(year, month, day or 1)
+    after = first + timedelta(0 if day else 31)
+    return first - WEEK, (after if day else after - timedelta(after.day)) + WEEK
+
+
+def _is_between(first: date, last: date, year: int, month: int, day: int) -> bool:
+    try:
+        return first <= date(year, month, day) <= last
+    except ValueError:
+        return False
+
+
+def _number(month: bytes) -> int:
+    return int(month) if month.isdigit() else _NAMES.split("|").index(month.decode()) + 1
 
 
 def _in_digits(number: int) -> Iterator[bytes]:
@@ -383,15 +404,21 @@ def _without_days(text: bytes, *, dated: bool) -> bytes:
     removed, too.
     """
     text = text if dated else _ANY_DATE.sub(MARK, text)
-    pieces = text.split(NODE)
+    pieces = [
+        part
+        for piece in text.split(NODE)
+        for part in (piece.split() if _DAYS_IN_LINE.fullmatch(piece) else (piece,))
+    ]
     runs: list[list[int]] = []
+    before = 0
     for at, piece in enumerate(pieces):
-        if len(piece) > 2 or not piece.isdigit():
+        if len(piece) > LONGEST_DAY or (day := _DAY.fullmatch(piece)) is None:
             continue
-        if runs and int(piece) == int(pieces[runs[-1][-1]]) + 1:
+        if runs and int(day[1]) == before + 1:
             runs[-1].append(at)
         else:
             runs.append([at])
+        before = int(day[1])
     long = [len(run) >= SHORTEST_RUN for run in runs]
     for number, run in enumerate(runs):
         if any(long[max(0, number - 1) : number + 2]):

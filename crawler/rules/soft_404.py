@@ -77,10 +77,13 @@ def is_calendar(place: str) -> bool:
     return "{" in place and NAME not in place
 
 
-def is_sure_calendar(place: str, days: Collection[Url]) -> bool:
-    """Whether its days are many, and nothing but their dates in their addresses tells them apart."""
+def is_sure_calendar(place: str, days: Collection[Url], contents: int) -> bool:
+    """Whether its days are many, or have several contents, and nothing but their dates in their addresses
+    tells them apart.
+    """
     is_dated = "{date}" in place and "…" not in place
-    return is_dated and len(days) >= DOUBTFUL and all(("?" in url) is ("?" in place) for url in days)
+    is_clear = len(days) >= DOUBTFUL or contents > 1
+    return is_dated and is_clear and all(("?" in url) is ("?" in place) for url in days)
 
 
 def names_error(title: str) -> bool:

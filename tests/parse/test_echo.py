@@ -136,6 +136,31 @@ def test_months_of_an_empty_calendar_are_one_content(path: str) -> None:
 
 @pytest.mark.parametrize(
     "form",
+    [
+        "{:%Y-%m-%d}|", "{:%A, %B %d, %Y}|", "{:%d %B %Y}, ", "{:%d.%m.%Y}|", "{:%d.%m.}|", "{:%m/%d}|",
+        "{:%a %d}|", "{:%B %d}: closed. ", "{:%d} ", "{:%d}th|", "<0 events>|{:%d}|",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("path", ["/calendar/{:%Y-%m}", "/cal?y={0:%Y}&m={0:%m}", "/rooms/{:%Y-%m}/view"])
+def test_days_of_an_empty_month_are_an_echo(form: str, path: str) -> None:
+    shown = set[bytes]()
+    for first in (date(2026, 11, 1), date(2031, 4, 1), date(1999, 9, 1)):
+        days = [first + timedelta(at) for at in range(-3, 33)]
+        shown.add(said("".join(map(form.format, days)) + "|end", path.format(first), calendar=True))
+    assert len(shown) == 1
+
+
+def test_last_month_that_there_is_has_no_next_one() -> None:
+    assert said("On 31.1.", "/cal?y=9999&m=12", calendar=True) == b"On 31.1."
+
+
+@pytest.mark.parametrize("text", ["5 December 2026", "2026-12-25", "On 24.12.", "3/11|1.30 am", "Sun 6:30"])
+def test_other_dates_and_numbers_of_a_month_are_content(text: str) -> None:
+    assert said(text, "/calendar/2040-08", calendar=True) == text.replace("|", NODE.decode()).encode()
+
+
+@pytest.mark.parametrize(
+    "form",
     ["/log/{:%Y%m%d}", "/log/{:%d-%m-%Y}", "/log/{:%d.%m.%Y}.html", "/log/{:%Y/%m/%d}", "/log?d={:%Y-%m-%d}"],
 )
 @pytest.mark.parametrize(

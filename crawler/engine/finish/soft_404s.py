@@ -5,7 +5,7 @@ in the frontier and fetches a few more pages at most.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from crawler.engine.finish.answers import Ask, SiteAnswers
@@ -17,7 +17,7 @@ from crawler.parse.url import Url
 from crawler.ports import Record, reads
 from crawler.rules import nonexistent_pages, soft_404
 from crawler.rules.judge import Judge
-from crawler.rules.traps import Traps
+from crawler.rules.traps import Traps, days_of
 
 LEAST_SAME: Final = 3  # listed pages with the same content, from which on a soft 404 is suspected
 MOST_NAMED: Final = 40  # pages whose title names an error, that are looked into
@@ -37,8 +37,9 @@ async def answers_of(
     return SiteAnswers(judge, ask, shells, render=render)
 
 
-async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: SiteAnswers) -> None:
-    """Unlists pages with the same content as the site's response for a nonexistent page.
+async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: SiteAnswers) -> set[str]:
+    """Unlists pages with the same content as the site's response for a nonexistent page; returns calendars of
+    these.
 
     A nonexistent page is requested only where several pages have the same content: of the origin, of the
     folder of each, or of its query. The page that the site shows in place of what is missing stays: a
@@ -46,7 +47,7 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
     otherwise nothing that needs scripts is unlisted.
     """
     lists = list[tuple[SiteAnswers, nonexistent_pages.Place, Url, frozenset[str]]]()
-    plain = answers
+    plain, empty = answers, set[str]()
     for group in await pages.read(reads.SameContentGroups(LEAST_SAME)):
         done = list[str]()
         for example, place in nonexistent_pages.places_of(await pages.read(reads.PagesWithContent(group))):
@@ -57,6 +58,7 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
             if group.content not in same:
                 continue
             done.append(place.prefix)
+            empty.update(filter(None, [days_of(example)] if place.is_dated else ()))
             why, detail = Why.SOFT_404, place.asked[0]
             spared = [*starts, *soft_404.shown_instead(place.prefix), *answers.front_pages(place)]
             # The page of the path, which ignores the query; the last page of a list, shown for any higher
@@ -75,6 +77,7 @@ async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: Si
                 await pages.withdraw(found, why, detail)
     for found_list in lists:
         await _keep_first(pages, *found_list)
+    return empty
 
 
 async def unlist_named_errors(
@@ -169,15 +172,17 @@ async def _keep_first(
     await pages.withdraw(alike[1:], Why.DUPLICATE, alike[0] if alike else example)
 
 
-async def unlist_empty_days(pages: Record, answers: SiteAnswers) -> None:
-    """Unlists the days of a calendar that say the same 400 years later, when nothing is planned.
+async def unlist_empty_days(pages: Record, answers: SiteAnswers, known: Iterable[str]) -> None:
+    """Unlists the days of a calendar that say the same 400 years later, when nothing is planned. `known`:
+    calendars of which some others were unlisted.
 
     Where each day says something else then, the site may ignore the date, and not be a calendar.
     """
-    for place, found in (await pages.read(reads.DoubtfulPlaces(only_dated=True))).items():
+    query = reads.DoubtfulPlaces(dict.fromkeys(known), only_dated=True)
+    for place, found in (await pages.read(query)).items():
         urls = found.pages
         empty, times = dict[Url, tuple[Url, frozenset[str]]](), Counter[str]()
-        least = 1 if len(urls) == 1 or soft_404.is_sure_calendar(place, urls) else 2
+        contents = set[str | None]()
         days = nonexistent_pages.from_both_ends(urls) if soft_404.is_calendar(place) else ()
         for number, url in enumerate(days):
             later = nonexistent_pages.centuries_later(url)
@@ -189,6 +194,8 @@ async def unlist_empty_days(pages: Record, answers: SiteAnswers) -> None:
             times.update(shown)
             if facts and not shown.isdisjoint(_versions(facts)):
                 empty[url] = later, shown
+                contents.add(facts.content)
+        least = 1 if len(urls) == 1 or soft_404.is_sure_calendar(place, urls, len(contents)) else 2
         for url, (later, shown) in empty.items():
             if any(times[text] >= least for text in shown):
                 await pages.withdraw([url], Why.SOFT_404, later)
