@@ -35,18 +35,18 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4564,
+    "parse": 4591,
     "model": 2146,
     "errors": 172,
     "scratch": 72,
     "settings": 1713,
     "ports": 978,
-    "rules": 5549,
+    "rules": 5552,
     "report": 4528,
     "fetch": 4201,
-    "frontier": 9681,
+    "frontier": 9708,
     "sitemap": 4949,
-    "engine": 4056,
+    "engine": 4062,
     "workers": 1433,
     "app": 6291,
     "cli": 5978,

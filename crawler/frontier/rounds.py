@@ -149,6 +149,15 @@ FROM (
 WHERE u.run = :run AND u.found > :since AND u.state = {SETTLED} AND u.outcome IN ({CONTENT_OUTCOMES})
     AND u.trap IS DISTINCT FROM :trap
 """
+# Whether the pages of the sample were the first to link to what waits for a round of its own.
+LED_TO_HELD: Final = f"""
+SELECT 1 FROM (
+    SELECT links FROM known WHERE trap = :trap AND round > :since AND run = :run AND state = {SETTLED}
+        AND ({WAS_READ} OR outcome = 'moved')
+) AS p @each(p.links) JOIN visit AS v ON v.id = j.value JOIN url AS u ON u.id = v.id
+    JOIN trap AS t ON t.id = v.trap
+WHERE v.state = {HELD} AND u.found > :since AND t.id <> :trap AND t.kind <> 'repeats' LIMIT 1
+"""
 KNOWN_CONTENTS: Final = f"""
 SELECT count(DISTINCT version) FROM known
 WHERE {_KNOWN} AND version @any(contents, text)
@@ -225,8 +234,12 @@ class Rounds:
         self._values.store(shown)
         if self._db.is_retry and (due := self._db.count(DUE, {"depth": depth})):
             return Round(due)  # the round was committed, and the answer was lost
+        return self._advance(depth, waits=True)
+
+    def _advance(self, depth: int, *, waits: bool) -> Round:
+        """`waits`: see `_decide`; what waits is decided on once nothing else is left."""
         queued = self._db.ask(BUSY, {"depth": depth})  # no decision changes that
-        closed, doubtful = self._decide()
+        closed, doubtful, waiting = self._decide(waits=waits)
         if doubtful:
             return Round(0, closed, doubtful)
         busy = {host for (host,) in queued()}
@@ -234,6 +247,9 @@ class Rounds:
         released = level if level or busy else self._revisits.release_new()
         if level or not released:
             released += self._release(depth, closed, busy, level)
+        if waiting and not released and not busy and self._rest(depth) is not None:
+            last = self._advance(depth, waits=False)
+            return replace(last, closed=[*closed, *last.closed])
         if not released and not busy:
             released = self._revisits.release_known() or self._revisits.release_new(sparing=False)
         if not released and (held := self._rest(depth)) is not None:
@@ -246,14 +262,21 @@ class Rounds:
             self._patterns.next_round()
         return Round(released, closed)
 
-    def _decide(self) -> tuple[list[Trap], list[DoubtfulPattern]]:
-        """Decide on the samples that were read; what is doubtful is decided on once the site was asked."""
-        shut, doubtful = set[str](), list[DoubtfulPattern]()
+    def _decide(self, *, waits: bool) -> tuple[list[Trap], list[DoubtfulPattern], bool]:
+        """Decide on the samples that were read; what is doubtful is decided on once the site was asked.
+
+        `waits`: a sample without new content is decided on once what it led to in other patterns was read,
+        such as the topics of lists. The last value: whether one waits.
+        """
+        shut, doubtful, waiting = set[str](), list[DoubtfulPattern](), False
         decided = [_Decidable(*row) for row in self._db.all(DECIDABLE, {"run": self._db.run})]
         has_repeats = any(one.kind == "repeats" for one in decided)
         originals = dict(self._db.ask_whole(ORIGINALS, {"run": self._db.run})()) if has_repeats else {}
         for one in decided:
             sampling, new = Sampling(one.size, one.dry, bool(one.proven)), self._count_new(one, originals)
+            if waits and sampling.after(new).dry and self._leads_to_held(one):
+                waiting = True
+                continue
             if one.kind == "query" and sampling.after(new).dry:
                 if doubt := self._values.doubts(one.trap):
                     doubtful.append(doubt)
@@ -271,10 +294,10 @@ class Rounds:
                 self._bar(one.trap, one.pattern)
                 shut.add(one.pattern)
         if not shut:
-            return [], doubtful
+            return [], doubtful, waiting
         self._patterns.note_closing()
         closed = stored_traps(self._db, len(shut) + 1_000)
-        return [trap for trap in closed if trap.pattern in shut], doubtful
+        return [trap for trap in closed if trap.pattern in shut], doubtful, waiting
 
     def _rest(self, depth: int) -> list[tuple[str]] | None:
         """An example of what is held, if there is any; None while something is leased or waits."""
@@ -305,6 +328,10 @@ class Rounds:
             known = self._db.count(KNOWN_CONTENTS, given | {"contents": self._db.dialect.all_of(led)})
             found += len(led) - known
         return found
+
+    def _leads_to_held(self, one: _Decidable) -> bool:
+        given = {"trap": one.trap, "run": self._db.run, "since": one.since}
+        return one.kind != "repeats" and self._db.one_or_none(LED_TO_HELD, given) is not None
 
     def _release(self, depth: int, closed: list[Trap], busy: AbstractSet[int], level: int) -> int:
         """Patterns whose last sample brought nothing, and those of repeats, wait for all others.

@@ -2,6 +2,7 @@
 
 import random
 import re
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -593,3 +594,55 @@ async def test_a_posted_link_moves_no_page_to_another_address(
     with served({"/": home, "*": of_segment}) as (_, origin):
         result = await crawl(origin, tmp_path)
     assert result.listed == ["/", *(f"/{name}/" for name in sorted(names))]
+
+
+@pytest.mark.parametrize(
+    "form", ["{0:%Y-%m-%d}", "{0:%A, %d %B %Y}", "{0.day}</li><li>no bookings", "{0:%d.%m.%Y}"]
+)
+@pytest.mark.parametrize("path", ["/rooms/{0:%Y-%m}/view", "/rooms/{0:%Y-%m}", "/rooms?month={0:%Y-%m}"])
+async def test_empty_months_that_show_their_days_have_an_end(tmp_path: Path, form: str, path: str) -> None:
+    def month(path_of: str, query: dict[str, str]) -> CannedResponse:
+        found = re.search(r"(\d{4})-(\d\d)", query.get("month", path_of))
+        if found is None or not 1 <= int(found[2]) <= 12:
+            return Site.answer(404, b"")
+        first = date(int(found[1]), int(found[2]), 1)
+        days = [day for at in range(31) if (day := first + timedelta(at)).month == first.month]
+        near = [path.format(first + timedelta(at)) for at in (-1, 32)]
+        shown = "".join(f"<li>{form.format(day)}</li>" for day in days)
+        links = "".join(f'<a href="{link}">x</a>' for link in near)
+        text = f"<title>{first:%B %Y}</title><main><ul>{shown}</ul>{links}</main>"
+        return Site.answer(200, text.encode())
+
+    clubs = {f"/club/{name}": (lambda path, _: html(f"The club {path}", "/")) for name in "abcdefgh"}
+    site = {"/": start(*clubs, path.format(date(2026, 11, 1))), "*": month, **clubs}
+    with served(site) as (_, origin):
+        result = await crawl(origin, tmp_path, concurrency=16)
+    assert result.ending is Ending.COMPLETE
+    assert not [name for name in result.listed if "rooms" in name]
+
+
+@pytest.mark.parametrize("says", ["canonical", "noindex", "moved"])
+@pytest.mark.parametrize("item", ["/item?id={}", "/items/{}"])
+async def test_pages_that_only_lists_lead_to_are_listed(tmp_path: Path, says: str, item: str) -> None:
+    """The lists, or other addresses of the items, are not listed themselves, and are in a pattern."""
+    items = [item.format(number) for number in range(300)]
+
+    def listing(_: str, query: dict[str, str]) -> CannedResponse:
+        at = int(query["n"])
+        own = items[at * 3 : at * 3 + 3]
+        if says == "moved":
+            return moved(own[0])("", {})
+        head = '<meta name="robots" content="noindex">'
+        return html(
+            f"List {at}", *own, head='<link rel="canonical" href="/">' if says == "canonical" else head
+        )
+
+    def one(path: str, query: dict[str, str]) -> CannedResponse:
+        name = query.get("id", path.rpartition("/")[2])
+        return html(f"Item {random.Random(name).randbytes(20).hex(' ')}", "/")
+
+    expected = set(items[::3] if says == "moved" else items)
+    found = {"/": start(*(f"/list?n={at}" for at in range(100))), "/list": listing}
+    with served({**found, "/item": one, "/items/*": one}) as (_, origin):
+        result = await crawl(origin, tmp_path, concurrency=16)
+    assert expected <= set(result.listed)
