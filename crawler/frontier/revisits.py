@@ -117,18 +117,26 @@ coalesce(u.sitemap_date > p.first_visit, false), coalesce(u.sitemap_date > p.fir
 """
 _GONE: Final = code(Failed(Cause.NOT_FOUND))
 _REVISIT: Final = f"""
-p.id, u.url, u.host, u.depth, {_URGENT}, p.visits, p.changes, p.first_visit, p.last_visit, p.visited,
+p.id, u.url, {_URGENT}, p.visits, p.changes, p.first_visit, p.last_visit, p.visited,
 {_ANNOUNCED}, coalesce(p.outcome = '{_GONE}', false)
 """
 _KNOWN: Final = f"SELECT {_REVISIT} FROM url AS u JOIN page AS p ON p.id = u.id WHERE {_VISITABLE}"
 # What a run saw to have changed, as long before it as in it: pages that it visited did not change since.
 _CHOICE: Final = f"""
-SELECT {_REVISIT}, u.via, p.lastmod - CASE WHEN p.source = 'history' THEN {DAY // 2} ELSE 0 END
+SELECT {_REVISIT}, u.via, CASE WHEN p.lastmod > :lately
+    THEN p.lastmod - CASE WHEN p.source = 'history' THEN {DAY // 2} ELSE 0 END END
 FROM url AS u JOIN page AS p ON p.id = u.id WHERE {_VISITABLE}
+"""
+# The same of the pages that this run has visited; noise changes at most visits, and says nothing.
+_SEEN: Final = f"""
+SELECT u.via, p.last_visit, CASE WHEN p.outcome = '{LISTED}' AND p.published_content <> {VERSION_OF}
+    AND p.changes * 2 <= p.visits + 1 THEN CASE WHEN p.header > p.dated_header AND p.header <= p.last_visit
+        THEN p.header ELSE p.last_visit - {DAY // 2} END END, count(*)
+FROM url AS u JOIN page AS p ON p.id = u.id WHERE {_IN_RUN} AND p.visited = :run GROUP BY 1, 2, 3
 """
 # Pages that led to several, and those that a start page leads to.
 _HUBS: Final = f"""
-SELECT {_REVISIT}, h.found
+SELECT {_REVISIT}, h.found, u.depth
 FROM (SELECT via, count(*) AS found FROM url WHERE run = :run AND via IS NOT NULL AND host IS NOT NULL
     AND seed IS NULL GROUP BY via HAVING count(*) > 1 OR min(depth) <= 2) AS h
 JOIN page AS p ON p.id = h.via JOIN url AS u ON u.id = p.id WHERE {_IN_RUN}
@@ -144,10 +152,9 @@ SELECT {_REVISIT} FROM url AS u JOIN page AS p ON p.id = u.id WHERE {_VISITABLE}
     u.seed = (SELECT id FROM seed WHERE kind = 0) OR (u.hops > 0 AND u.via IN (
         SELECT id FROM url WHERE run = :run AND seed = (SELECT id FROM seed WHERE kind = 0))))
 """
-_OPENED: Final = ("id", "host", "depth", "state", "rank")
-_OPEN: Final = f"""
-INSERT INTO visit ({", ".join(_OPENED)}) SELECT {", ".join(_OPENED)}
-FROM @rows({", ".join(_OPENED)}) WHERE true ON CONFLICT DO NOTHING
+_OPEN: Final = """
+INSERT INTO visit (id, host, depth, state, rank) SELECT r.id, u.host, u.depth, r.state, r.rank
+FROM @rows(id, state, rank) JOIN url AS u ON u.id = r.id WHERE true ON CONFLICT DO NOTHING
 """
 
 _TERMS: Final = """
@@ -233,10 +240,11 @@ class Revisits:
         run = {"run": self._db.run}
         move(self._db, self._db.all(_LEFT_OVER, run))
         terms = self._terms()
-        starts = self._pages(_STARTS)[: terms.left]
+        starts = [page.id for page in self._pages(_STARTS)[: terms.left]]
         self._open(starts, QUEUED)
         if terms.left is None or len(starts) < terms.left:
-            self._open(revisits.hubs(self._pages(_HUBS), terms.started, terms.left), QUEUED)
+            hubs = revisits.hubs(self._pages(_HUBS), terms.started, terms.left)
+            self._open([page.id for page in hubs], QUEUED)
         return follows
 
     def _take_over(self) -> int | None:
@@ -277,11 +285,10 @@ class Revisits:
             Revisit(*row) for row in self._db.all(statement, {"run": self._db.run, "since": self._db.since})
         ]
 
-    def _open(self, pages: Sequence[Revisit], state: int) -> None:
+    def _open(self, pages: Sequence[int], state: int) -> None:
         """Open visits of pages; they count for no pattern."""
-        rows = [(page.id, page.host, page.depth, state, rank) for rank, page in enumerate(pages)]
-        if rows:
-            self._db.do_rows(_OPEN, _OPENED, rows)
+        if rows := [(page, state, rank) for rank, page in enumerate(pages)]:
+            self._db.do_rows(_OPEN, ("id", "state", "rank"), rows)
 
     def _terms(self) -> _RunTerms:
         return _RunTerms._make(self._db.one(_TERMS, {"run": self._db.run}))
@@ -290,7 +297,7 @@ class Revisits:
         """See `ports.Queue.arrive`. No limit keeps them."""
         given = {"run": self._db.run, "since": self._db.since, "keys": self._db.dialect.keys(pages)}
         if self._patterns.is_partial:
-            self._open([Revisit(*row) for row in self._db.all(f"{_KNOWN} AND {_NAMED}", given)], PLANNED)
+            self._open([row[0] for row in self._db.all(f"{_KNOWN} AND {_NAMED}", given)], PLANNED)
         ids = [number for (number,) in self._db.all(f"{_OPENED_AT} < {QUEUED}", given)]
         for table in "visit", "url":
             self._db.do(
@@ -331,7 +338,7 @@ class Revisits:
         asked = {page.id for page in hubs if page.visited == self._db.run and page.depth}
         others = [page for page in hubs if page.visited < self._db.run]
         more = revisits.hubs(others, terms.started, terms.budget, len(asked), len(asked & led))
-        self._open(more[: terms.left], QUEUED)
+        self._open([page.id for page in more[: terms.left]], QUEUED)
         return len(more[: terms.left])
 
     def release_known(self) -> int:
@@ -348,10 +355,13 @@ class Revisits:
         return [number for (number,) in self._db.all(_NEXT, {"most": most})]
 
     def _plan(self, terms: _RunTerms) -> None:
-        """Choose the known pages to visit, in their order."""
-        pages = self._db.all(_CHOICE, {"run": self._db.run, "since": self._db.since})
-        most = len(pages) if terms.left is None else terms.left
-        self._open(revisits.plan(pages, terms.started, terms.max_age, most), PLANNED)
+        """Choose the known pages to visit next, in their order."""
+        lately = terms.started - revisits.LATELY * DAY
+        pages = self._db.all(_CHOICE, {"run": self._db.run, "since": self._db.since, "lately": lately})
+        seen = map(revisits.Sighting._make, self._db.all(_SEEN, {"run": self._db.run}))
+        most = revisits.portion(terms.left, terms.budget)
+        most = len(pages) if most is None else most
+        self._open(revisits.plan(pages, terms.started, terms.max_age, most, seen), PLANNED)
 
     def _release(self, ids: Sequence[int]) -> int:
         if ids:

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, Final, NamedTuple, Self
 from zlib import crc32
 
@@ -108,12 +109,10 @@ class VisitHistory(NamedTuple):
 
 
 class Revisit(NamedTuple):
-    """A known page that may be visited; the last fields are its `VisitHistory`."""
+    """A known page that may be visited, with its `VisitHistory`."""
 
     id: int
     url: Url
-    host: int
-    depth: int
     is_urgent: bool
     visits: int
     changes: int
@@ -124,6 +123,7 @@ class Revisit(NamedTuple):
     is_announced: bool = False
     is_gone: bool = False
     found: int = 0  # how many URLs were found on it first
+    depth: int = 0
 
     @property
     def history(self) -> VisitHistory:
@@ -132,8 +132,7 @@ class Revisit(NamedTuple):
         return VisitHistory._make(row[HISTORY])
 
 
-HISTORY: Final = slice(4, 13)  # of a `Revisit`
-_LAST: Final = 8
+HISTORY: Final = slice(2, 11)  # of a `Revisit`
 
 
 class Announcements:
@@ -160,6 +159,15 @@ class Announcements:
         return min(1.0, (1 - changed) / (1 - unchanged)), max(1.0, changed / unchanged)
 
 
+class Sighting(NamedTuple):
+    """When pages were visited last, and last changed, as far as that is known."""
+
+    via: int | None  # the page that led to it first
+    last: float
+    changed: float | None
+    pages: int
+
+
 class SiteRate(NamedTuple):
     """What all pages tell of each."""
 
@@ -168,20 +176,23 @@ class SiteRate(NamedTuple):
     announced: float
 
 
-def plan(pages: Collection[tuple[Any, ...]], now: float, max_age: float, most: int) -> list[Revisit]:
-    """The pages to visit, the first one first.
+def plan(
+    pages: Collection[tuple[Any, ...]],
+    now: float,
+    max_age: float,
+    most: int,
+    seen: Iterable[Sighting] = (),
+) -> list[int]:
+    """The ids of the pages to visit, the first one first.
 
-    `pages`: the values of `Revisit` without the last; the page that led to it first, and the last change that
-    is known, as a time. `max_age`: seconds. Urgent ones are first, and those that were not visited for
-    `max_age`, the oldest first. The others, and what was not found, follow by the days for which a change is
-    expected to have been missed, also by what sitemaps announce, and by the pages beside them. Of equal ones
-    those that are announced come first, each in an order that nobody chose.
+    `pages`: id, URL, the values of `VisitHistory`, the page that led to it first, and the time of its last
+    change, if that is known and not more than `LATELY` ago. `seen`: of those that this run has visited.
+    `max_age`: seconds. Urgent ones are first, and those that were not visited for `max_age`, the oldest
+    first. The others, and what was not found, follow by the days for which a change is expected to have been
+    missed, also by what sitemaps announce, and by the pages beside them. Of equal ones those that are
+    announced come first, each in an order that nobody chose.
     """
-    likelier = _likelier(pages)
-    alike = defaultdict[tuple[Any, ...], list[tuple[Any, ...]]](list)
-    for page in pages:
-        factors = _soon_again(now, page[-1]), likelier(page[-2], page[_LAST])
-        alike[(*page[HISTORY], *factors)].append(page)
+    alike = _grouped(pages, now, seen)
     of_all = _site_rate(alike)
 
     def place(known: tuple[Any, ...]) -> tuple[int, float, int, bool, tuple[Any, ...]]:
@@ -199,7 +210,24 @@ def plan(pages: Collection[tuple[Any, ...]], now: float, max_age: float, most: i
         if len(found) >= most:
             break
         found += _shuffled(alike[known], most - len(found))
-    return [Revisit._make((*page[:-2], 0)) for page in found]
+    return [page[0] for page in found]
+
+
+def _grouped(
+    pages: Iterable[tuple[Any, ...]], now: float, seen: Iterable[Sighting]
+) -> Mapping[tuple[Any, ...], list[tuple[Any, ...]]]:
+    """The pages between which nothing chooses, by their history, and how much likelier they have changed."""
+    equal = defaultdict[tuple[Any, ...], list[tuple[Any, ...]]](list)
+    for page in pages:
+        equal[page[2:]].append(page)
+    sightings = (
+        Sighting(via, known[4], changed, len(some)) for (*known, via, changed), some in equal.items()
+    )
+    likelier = _likelier(chain(sightings, seen))
+    alike = defaultdict[tuple[Any, ...], list[tuple[Any, ...]]](list)
+    for (*known, via, changed), some in equal.items():
+        alike[(*known, _soon_again(now, changed), likelier(via, known[4]))] += some
+    return alike
 
 
 def _site_rate(alike: Mapping[tuple[Any, ...], Sequence[object]]) -> SiteRate:
@@ -213,15 +241,15 @@ def _site_rate(alike: Mapping[tuple[Any, ...], Sequence[object]]) -> SiteRate:
     return SiteRate(changes / days * DRAWN, *announcements.ratios())
 
 
-def _likelier(pages: Iterable[tuple[Any, ...]]) -> Callable[[int | None, float], float]:
+def _likelier(pages: Iterable[Sighting]) -> Callable[[int | None, float], float]:
     """How much likelier a page has changed since its last visit, by the pages that the same one led to: how
     many of those that were visited later have changed since.
     """
     visits, changes = defaultdict[int | None, list[float]](list), defaultdict[int | None, list[float]](list)
-    for page in pages:
-        visits[page[-2]].append(page[_LAST])
-        if page[-1] is not None:
-            changes[page[-2]].append(page[-1])
+    for via, last, changed, count in pages:
+        visits[via] += [last] * count
+        if changed is not None:
+            changes[via] += [changed] * count
     for times in (*visits.values(), *changes.values()):
         times.sort()
 
@@ -269,6 +297,15 @@ def hubs(
     if budget is not None:
         most = max(1, budget // HUBS) if not led else max(0, budget // HUBS + budget // MORE_HUBS - asked)
     return [page for probability, _, _, page in ranked[:most] if -probability >= LEAST_HUB]
+
+
+def portion(left: int | None, budget: int | None) -> int | None:
+    """How many known pages are chosen at once: half of those that are left, since what changed among them
+    tells of the others, until few are. In a large site that takes time.
+    """
+    if left is None or budget is None or left <= max(FEWEST, budget // (4 if budget <= MOST else 2)):
+        return left
+    return left - left // 2
 
 
 def batch(left: int | None) -> int:

@@ -15,11 +15,13 @@ from crawler.rules.revisits import (
     MOST,
     Announcements,
     Revisit,
+    Sighting,
     Version,
     Watched,
     batch,
     hubs,
     plan,
+    portion,
 )
 
 DAY = 86_400.0
@@ -49,16 +51,16 @@ class Known:
         url = Url(f"http://site.example/{number}")
         announced = self.was_announced or self.is_announced, self.is_announced
         seen = self.urgent, self.visits, self.changes, first, last, self.visited
-        return Revisit(number, url, 1, 1, *seen, *announced, self.gone)
+        return Revisit(number, url, *seen, *announced, self.gone, depth=1)
 
     def choice(self, number: int) -> tuple[object, ...]:
         changed = None if self.changed is None else NOW - self.changed * DAY
-        return *self.row(number)[:-1], self.via, changed
+        return *self.row(number)[:-2], self.via, changed
 
 
 def order(*pages: Known, most: int = 1_000, now: float = NOW) -> list[int]:
     rows = [page.choice(number) for number, page in enumerate(pages)]
-    return [page.id for page in plan(rows, now, MAX_AGE, most)]
+    return plan(rows, now, MAX_AGE, most)
 
 
 @pytest.mark.parametrize(
@@ -145,11 +147,11 @@ def test_choice_depends_neither_on_order_nor_on_seconds(
     pages: list[Known], most: int, seed: int, late: float
 ) -> None:
     rows = [page.choice(number) for number, page in enumerate(pages)]
-    found = [page.id for page in plan(rows, NOW, MAX_AGE, most)]
+    found = plan(rows, NOW, MAX_AGE, most)
     assert len(found) == min(most, len(pages)) == len(set(found))
     Random(seed).shuffle(rows)
-    assert [page.id for page in plan(rows, NOW + late, MAX_AGE, most)] == found
-    all_of_them = [page.id for page in plan(rows, NOW, MAX_AGE, len(rows))]
+    assert plan(rows, NOW + late, MAX_AGE, most) == found
+    all_of_them = plan(rows, NOW, MAX_AGE, len(rows))
     assert all_of_them[: len(found)] == found, "a larger budget only adds pages"
 
 
@@ -220,6 +222,24 @@ def test_more_hubs_are_visited_where_others_led_to_new_pages() -> None:
     assert len(hubs(quiet, NOW, None, asked=10, led=1)) == 100
     steady = [Known(watched=3_000, visits=2_000).row(0)._replace(found=9)]
     assert hubs(steady, NOW, 80, asked=13, led=13) == []
+
+
+def test_what_this_run_saw_to_have_changed_counts() -> None:
+    pages = [Known(age=2, via=7).choice(0), Known(age=5, via=8).choice(1)]
+    assert plan(pages, NOW, MAX_AGE, 2) == [1, 0]
+    for changed, first in ((NOW - DAY, [0, 1]), (NOW - 3 * DAY, [1, 0]), (None, [1, 0])):
+        assert plan(pages, NOW, MAX_AGE, 2, [Sighting(7, NOW, changed, 2)]) == first
+
+
+@pytest.mark.parametrize(
+    ("left", "budget", "most"),
+    [
+        (None, None, None), (40, None, 40), (40, 40, 20), (41, 60, 21), (15, 60, 15), (10, 20, 10), (11, 20, 6),
+        (1_000, 1_000, 500), (500, 1_000, 250), (9_000, 10_000, 4_500), (5_000, 10_000, 5_000),
+    ],
+)  # fmt: skip
+def test_known_pages_are_chosen_in_halves(left: int | None, budget: int | None, most: int | None) -> None:
+    assert portion(left, budget) == most
 
 
 @pytest.mark.parametrize(
