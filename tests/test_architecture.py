@@ -43,7 +43,7 @@ BUDGETS = {
     "ports": 978,
     "rules": 5589,
     "report": 4528,
-    "fetch": 4201,
+    "fetch": 4204,
     "frontier": 9718,
     "sitemap": 4949,
     "engine": 4062,

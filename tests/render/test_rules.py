@@ -412,6 +412,34 @@ def test_why_a_browser_does_not_start(said: str, meant: str) -> None:
     assert _sentence(Exception(text)).startswith(meant)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "frames"),
+    [
+        ("1111111", 3),  # it asks its server for ever
+        ("12345555555", 7),
+        ("11223334444444", 10),
+    ],
+)
+async def test_a_page_that_only_makes_requests_is_read(
+    sizes: str, frames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = list[int]()
+
+    async def measured(_: Tab) -> tuple[int, str]:
+        return len(drawn), sizes[len(drawn)]
+
+    async def draw(_: Tab, height: int) -> None:
+        drawn.append(height)
+
+    async def spend(_: Tab, budget: int) -> None: ...
+
+    monkeypatch.setattr(Tab, "_measured", measured)
+    monkeypatch.setattr(Tab, "_draw", draw)
+    monkeypatch.setattr(Tab, "_spend", spend)
+    await Tab(None, None, URL, Response(200), resources=None)._rest(1)  # type: ignore[arg-type]
+    assert len(drawn) == frames
+
+
 # -- resources and time ------------------------------------------------------------------------------------------
 
 

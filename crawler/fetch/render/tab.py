@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 BUDGET: Final = 10_000  # milliseconds of virtual time
 MORE: Final = 2_000  # milliseconds of virtual time after each further frame
 MOST_FRAMES: Final = 40  # after which a page that still changes is read
+MOST_FUTILE: Final = 3  # after which a page that only makes requests, as one that polls its server, is read
 WIDTH: Final = 1280  # of the window, in pixels
 HEIGHT: Final = 1024  # of the window at first; it decides which address scripts show for the page
 TALL: Final = 12_000  # of the window for content that is loaded when it comes into view
 DRIVEN: Final = (
-    BUDGET, MORE, MOST_FRAMES, WIDTH, HEIGHT, TALL, policy.CSP, snapshot.PREPARE, snapshot.SCRIPT,
+    BUDGET, MORE, MOST_FRAMES, MOST_FUTILE, WIDTH, HEIGHT, TALL,
+    policy.CSP, snapshot.PREPARE, snapshot.SCRIPT,
 )  # fmt: skip
 """What decides how a page is rendered: if it changes, pages are rendered again."""
 _FRAME_TIMEOUT: Final = 5.0  # seconds that a frame may take
@@ -135,14 +137,15 @@ class Tab:
 
     async def _rest(self, height: int) -> None:
         """Lets the page do what follows from frames of that height, until nothing does."""
-        before, now = None, await self._measured()
+        before, now, futile = None, await self._measured(), 0
         for _ in range(MOST_FRAMES):
-            if now == before:
+            if now == before or futile == MOST_FUTILE:
                 break
             before = now
             await self._draw(height)
             await self._spend(MORE)
             now = await self._measured()
+            futile = futile + 1 if now[1] == before[1] else 0
 
     async def _measured(self) -> tuple[int, Any]:
         return self.requests + self.refused, await self._evaluate(snapshot.SIZE)
