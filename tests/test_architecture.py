@@ -42,7 +42,7 @@ BUDGETS = {
     "settings": 1713,
     "ports": 978,
     "rules": 5589,
-    "report": 4528,
+    "report": 4535,
     "fetch": 4204,
     "frontier": 9718,
     "sitemap": 4949,

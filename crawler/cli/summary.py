@@ -23,7 +23,7 @@ from crawler.model.trap import Trap
 from crawler.parse.credentials import masked
 from crawler.parse.url import Url, netloc
 from crawler.report.external import external_words, left_words
-from crawler.report.formatting import counted
+from crawler.report.formatting import ages, counted
 from crawler.report.printable import printable
 from crawler.settings.sections import Log
 
@@ -101,14 +101,10 @@ def _knowledge(facts: Facts) -> str:
     if not known:
         return ""
     words = (
-        f"{known['visited']:,} of {counted(known['pages'], 'listed page')} in this run; the last visits were "
-        f"{_days(known['mean_days'])} ago on average, {_days(known['oldest_days'])} at most"
+        f"{known['visited']:,} of {counted(known['pages'], 'listed page')} in this run; "
+        f"the {ages(known['mean_days'], known['oldest_days'])}"
     )
     return f"{words}; {counted(known['waiting'], 'new URL')} not yet" if known["waiting"] else words
-
-
-def _days(days: float) -> str:
-    return "less than a day" if days < 1 else f"{days:,.1f} days"
 
 
 def date_words(facts: Facts) -> str:

@@ -35,6 +35,12 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def ages(mean: float, oldest: float) -> str:
+    """How many days ago pages were visited last."""
+    words = ("less than a day" if days < 1 else f"{days:,.1f} days" for days in (mean, oldest))
+    return "last visits were {} ago on average, {} at most".format(*words)
+
+
 def outcome_words(code: str) -> str:
     """The sentence for the code of an outcome; the code itself if it comes from a newer version."""
     try:

@@ -230,9 +230,10 @@ def test_what_changed_is_said_by_severity_and_as_published(status: str, sitemap:
 @pytest.mark.parametrize("form", [as_text, as_markdown, as_html], ids=["text", "markdown", "html"])
 def test_a_partial_run_says_so(form: ModuleType) -> None:
     report = planted().report()
-    partial = replace(report, known=replace(report.known, partial=Knowledge(15, 9, 1.0, 2.0, 0, 30.0)))
+    partial = replace(report, known=replace(report.known, partial=Knowledge(15, 9, 0.9, 2.0, 0, 30.0)))
     words = "A limit ended this run after 9 of 15 listed pages: the others are as earlier runs found them."
-    assert words in form.text_of(partial)
+    ages = "The last visits were less than a day ago on average, 2.0 days at most."
+    assert f"{words} {ages}" in form.text_of(partial)
     assert words not in form.text_of(report)
     assert checked(as_json.text_of(partial))["run"]["partial"]
 

@@ -8,7 +8,7 @@ from crawler.report.actions import actions
 from crawler.report.actions import words as action_words
 from crawler.report.catalogue import FILES, GROUPED, NOUNS, Code, Severity
 from crawler.report.external import external_json, external_words, left_words
-from crawler.report.formatting import counted, minute, said_words, shortened
+from crawler.report.formatting import ages, counted, minute, said_words, shortened
 from crawler.report.printable import printable
 from crawler.report.report import Finding, Item, SiteReport, measure
 from crawler.report.url_kind import OFF_SITE
@@ -91,13 +91,14 @@ def standing(report: SiteReport) -> str:
 
 
 def partial(report: SiteReport) -> str:
-    """How many pages the run visited, if a limit ended it before the last; otherwise empty."""
+    """How many pages the run visited, and when others were, if a limit ended it before the last one."""
     known = report.known.partial
     if known is None:
         return ""
     visited = f"{known.visited:,} of {counted(known.pages, 'listed page')}"
     new = f", and {counted(known.waiting, 'new URL')} not visited yet" if known.waiting else ""
-    return f"A limit ended this run after {visited}: the others are as earlier runs found them{new}."
+    others = f"the others are as earlier runs found them{new}. The {ages(known.mean_days, known.oldest_days)}"
+    return f"A limit ended this run after {visited}: {others}."
 
 
 def no_findings(report: SiteReport) -> str:
