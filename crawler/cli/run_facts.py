@@ -113,10 +113,8 @@ async def job_facts(job: Job, refused: PublishRefused | None, *, is_published: b
     """How the run ended. `is_published`: by this process."""
     state = state_path(job.settings, job.starts[0])
     unfinished = _unfinished(job)
-    published_by, members, shared = await together(
-        job.frontier.recall(PUBLISHED_BY),
-        job.frontier.read(reads.MembersOfRun()),
-        _shared_contents(job.frontier),
+    published_by, members = await together(
+        job.frontier.recall(PUBLISHED_BY), job.frontier.read(reads.MembersOfRun())
     )
     return {
         "site": job.stats.site,
@@ -128,11 +126,7 @@ async def job_facts(job: Job, refused: PublishRefused | None, *, is_published: b
         "resume": "run the same command again" if unfinished and state != MEMORY else None,
         "stalled": job.stalled,
         "refused": str(refused) if refused else None,
-        "notes": [
-            *_notes(job.doubts, refused),
-            *shared,
-            *await _advised_recipe(job.frontier, job.settings, job.starts),
-        ],
+        "notes": [*_notes(job.doubts, refused), *await _advice(job)],
         "published": bool(job.frontier.name) and published_by == job.frontier.name,
         "published_by": published_by,
         "member": job.frontier.name,
@@ -165,6 +159,16 @@ def _notes(doubts: SiteDoubts, refused: PublishRefused | None) -> Sequence[str]:
     doubt = without_flag(doubts.doubt)
     is_said = refused is not None and doubt in without_flag(str(refused))
     return doubts.notes if not doubt or is_said else (*doubts.notes, doubt)
+
+
+async def _advice(job: Job) -> Sequence[str]:
+    """What all listed pages show; nothing where no summary does, as that reads each of them."""
+    chosen = job.settings.log
+    if chosen.quiet and chosen.log_format == "text":
+        return ()
+    recipe = _advised_recipe(job.frontier, job.settings, job.starts)
+    shared, advised = await together(_shared_contents(job.frontier), recipe)
+    return [*shared, *advised]
 
 
 async def _advised_recipe(pages: Record, settings: Settings, starts: Sequence[Url]) -> Sequence[str]:

@@ -4,9 +4,11 @@ The last resort against endless sites, beside the patterns of `rounds`: what wai
 budget is spent. It is computed from the rows of a run at a barrier. The numbers are those of `rules.traps`.
 """
 
+import sys
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from crawler.frontier.database import Database
 from crawler.frontier.patterns import WAS_READ
@@ -120,6 +122,11 @@ class Budget:
 
     def forget(self) -> None:
         self._found = None
+
+    def note_questions(self) -> None:
+        """Requests were made that are no visits: they are counted before the next are allowed."""
+        if self._found:
+            self._found = replace(self._found, beside=sys.maxsize)
 
     def left(self, wanted: int) -> int:
         """How many of `wanted` requests may be made. The rows are counted only if it could be fewer."""

@@ -141,8 +141,11 @@ class DatabaseFrontier(Queue, Hosts, Runs, Record, Ledger):  # noqa: PLR0904 - a
             await self._call(self._leases.reopen, pages)
 
     async def read_again(self, pages: Sequence[Url], *, once: bool = True) -> int:
+        if not pages:
+            self._budget.note_questions()
+            return 0
         self._budget.forget()  # these requests count as well, and those by which it was found out
-        return await self._call(self._as_leader(self._leases.read_again), pages, once) if pages else 0
+        return await self._call(self._as_leader(self._leases.read_again), pages, once)
 
     async def shorten(self, deepest: int) -> int:
         return await self._call(self._as_leader(Distances(self._db).shorten), deepest)

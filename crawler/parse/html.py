@@ -122,7 +122,7 @@ def _linked(document: _Document, source: PageSource) -> tuple[ParsedPage, bool]:
     page, has_few_links = found.page(dates, _title(tree)), len(found.links) <= FEW_LINKS
     if not SHOWN.isdisjoint(wanted):
         page = _with_shown(page, document, wanted)
-    if has_few_links and _asks_password(document):
+    if has_few_links and _asks_password(tree):
         page = page._replace(password=True)
     return page, has_few_links
 
@@ -198,11 +198,8 @@ def _links_to_another_page(page: ParsedPage, url: str) -> bool:
     )
 
 
-def _asks_password(document: _Document) -> bool:
-    if document.is_like_ascii and b"assword" not in document.body and b"ASSWORD" not in document.body:
-        return False
-    inputs = document.tree.css("input[type]")
-    return any((node.attributes.get("type") or "").lower() == "password" for node in inputs)
+def _asks_password(tree: LexborHTMLParser) -> bool:
+    return any((node.attributes.get("type") or "").lower() == "password" for node in tree.tags("input"))
 
 
 def _cut(body: bytes) -> tuple[bytes, bool]:
