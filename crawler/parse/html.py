@@ -3,6 +3,8 @@
 Links and directives are collected in `html_elements`; what they mean is decided by `judge`. Pure.
 """
 
+from bisect import bisect_right
+from functools import partial
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -23,7 +25,9 @@ LONGEST_TITLE: Final = 200  # characters that are kept of a title
 LONGEST_TITLE_READ: Final = 10_000  # and that are looked at
 LIKE_ASCII: Final = frozenset({"utf-8", "windows-1252"})  # encodings
 SHOWN: Final = frozenset({Extract.IMAGES, Extract.FILES, Extract.ANCHORS, Extract.PICTURES})
-MAX_ELEMENTS: Final = 300_000  # tags of one page that are read
+# Tags of one page that are read, and attributes with a value: each takes 150 to 250 bytes of the tree.
+MAX_ELEMENTS: Final = 300_000
+MAX_ATTRIBUTES: Final = 600_000
 OTHER_MEDIA: Final = 4  # beside pictures, that a page may have
 FEW_LINKS: Final = 30  # up to here a page may be a login form or need scripts
 
@@ -203,11 +207,12 @@ def _asks_password(tree: LexborHTMLParser) -> bool:
 
 
 def _cut(body: bytes) -> tuple[bytes, bool]:
-    """The first MAX_ELEMENTS tags, and whether there are more: a tree takes a hundred times the bytes."""
-    if len(body) <= MAX_ELEMENTS or body.count(b"<") <= MAX_ELEMENTS:
-        return body, False
-    rest = body.split(b"<", MAX_ELEMENTS + 1)[-1]
-    return body[: len(body) - len(rest) - 1], True
+    """The page up to the most tags and attributes, and whether there are more."""
+    kept = len(body)
+    for mark, most in ((b"<", MAX_ELEMENTS), (b"=", MAX_ATTRIBUTES)):
+        if kept > most and (count := partial(body.count, mark, 0))(kept) > most:
+            kept = bisect_right(range(kept), most, key=count) - 1
+    return (body, False) if kept == len(body) else (body[:kept], True)
 
 
 def _parse(source: PageSource) -> _Document:

@@ -241,6 +241,14 @@ def test_pages_that_may_stall_the_parser_are_recognised(body: bytes, risky: bool
     assert html.PageSource(body, URL).is_risky is risky
 
 
+def test_a_page_with_too_many_attributes_is_truncated() -> None:
+    body = b"<a href=1><p" + b" a=1" * html.MAX_ATTRIBUTES + b"><a href=2>"
+    found = html.extract(html.PageSource(body, URL, charset="utf-8"))
+    assert (found.followed, found.truncated) == (("1",), True)
+    most = b"<a href=1>" + b" a=1" * (html.MAX_ATTRIBUTES - 2) + b"<a href=2>"
+    assert not html.extract(html.PageSource(most, URL, charset="utf-8")).truncated
+
+
 def test_a_page_with_too_many_tags_is_truncated() -> None:
     body = b"<a href=1>" + b"<b>" * html.MAX_ELEMENTS + b"<a href=2>"
     found = html.extract(html.PageSource(body, URL, charset="utf-8"))
