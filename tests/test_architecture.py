@@ -35,7 +35,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4591,
+    "parse": 4593,
     "model": 2146,
     "errors": 172,
     "scratch": 72,
@@ -44,7 +44,7 @@ BUDGETS = {
     "rules": 5589,
     "report": 4535,
     "fetch": 4204,
-    "frontier": 9718,
+    "frontier": 9728,
     "sitemap": 4949,
     "engine": 4062,
     "workers": 1433,
