@@ -126,7 +126,7 @@ def why_stated(evidence: Evidence, found: Build | None) -> str | None:
     """Why the dates that the pages of an origin state are not trusted; None if they are."""
     if found and is_build(found) and found.within >= LEAST_COMPARED and found.age < LONG_AGO:
         return f"{found.within:,} of {found.dated:,} pages state a time within the same ten minutes"
-    if evidence.stating >= LEAST_COMPARED and 2 * evidence.restated > evidence.stating:
+    if evidence.stating >= LEAST_COMPARED and 5 * evidence.restated > 4 * evidence.stating:
         pages = f"{evidence.restated:,} of {evidence.stating:,} pages"
         return f"the stated date changed on {pages} whose content did not change"
     return None

@@ -18,7 +18,7 @@ from crawler.errors import ConfigError
 from crawler.model.reply import Headers
 from crawler.model.survey import Evidence
 from crawler.ports import reads
-from crawler.rules.lastmod import from_header, from_page, is_fresh, why_unreliable
+from crawler.rules.lastmod import from_header, from_page, is_fresh, why_stated, why_unreliable
 from crawler.settings.sections import Dates, Http, Output, Pace, Scope, Settings, State
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -410,3 +410,12 @@ def test_text_that_is_no_selector_is_refused(selector: str) -> None:
         preflight(
             Settings(scope=Scope(start=("https://a.example/",)), dates=Dates(lastmod_ignore=(selector,)))
         )
+
+
+@pytest.mark.parametrize(
+    ("restated", "is_trusted"), [(0, True), (21, True), (32, True), (33, False), (40, False)]
+)
+def test_half_of_stated_dates_may_move_alone(restated: int, is_trusted: bool) -> None:
+    """These tell of themselves, and those of the other pages may be right."""
+    evidence = Evidence("https://example.com", 0, 0, 0, 0, stating=40, restated=restated)
+    assert (why_stated(evidence, None) is None) is is_trusted
