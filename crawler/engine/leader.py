@@ -5,6 +5,7 @@ settling are the same for every member, and stand in `crawl`. A method may raise
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -193,7 +194,11 @@ class Leader(Struct, eq=False):
         render = site.render if site.judge.renders else None
         answers = await soft_404s.answers_of(self.frontier, site.judge, starts, site.fetch, render)
         if not site.candidates.traps.allows("soft-404"):
-            await soft_404s.unlist_redirected(self.frontier, starts, await self.frontier.recall(REDIRECTED))
+            shown = await self.frontier.recall(REDIRECTED)
+            if render:
+                leads = partial(site.target_of, by_scripts=True)
+                shown = {**shown, **await soft_404s.led_by_scripts(self.frontier, starts, leads)}
+            await soft_404s.unlist_redirected(self.frontier, starts, shown)
             empty = await soft_404s.unlist(self.frontier, site.candidates.traps, starts, answers)
             await soft_404s.unlist_named_errors(self.frontier, site.candidates.traps, starts, answers.fresh())
             await soft_404s.unlist_empty_days(self.frontier, answers.fresh(), empty)

@@ -180,9 +180,9 @@ class CrawledSite:
         is_lost = isinstance(reply, Broken) and reply.transient and reply.cause is not Cause.TIMEOUT
         return await self.access.fetch(request) if is_lost else reply
 
-    async def target_of(self, url: Url) -> Url | None:
+    async def target_of(self, url: Url, *, by_scripts: bool = False) -> Url | None:
         """Where a page redirects, also by a refresh; None if it does not, or does not answer."""
-        if (reply := await self.fetch(url)) is None:
+        if (reply := await (self.render if by_scripts else self.fetch)(url)) is None:
             return None
         markup = plain_markup(self.judge, url, reply)
         if markup is None and isinstance(reply, Response) and reply.status in PAGE_STATUSES:

@@ -128,7 +128,7 @@ class Judge:
             wanted |= {Extract.SPARING}
         elif days_of(url) is not None:
             wanted |= {Extract.ECHOLESS, Extract.CALENDAR}
-        elif content_digest.is_suspicious(url) or (lease.missing and lease.missing.place):
+        elif reply.rendering or content_digest.is_suspicious(url) or (lease.missing and lease.missing.place):
             wanted |= {Extract.ECHOLESS}
         known, ignored = (prior and prior.content) or "", self._rules.ignored
         part, most = (in_gap(url, lease.missing.place), lease.missing.most) if lease.missing else ("", 0)

@@ -579,17 +579,30 @@ const known = {
     "/about": "About us: we have sold lamps since 1890, and still do <a href=/>home</a>",
     "/lost/list": [...Array(4).keys()].map((n) => `<a href=/lost/page-${n}>page ${n}</a>`).join(" "),
 };
-document.querySelector("#app").innerHTML = known[path] || "<h1>Oh no</h1><p>There is no such page. <a href=/>Home</a></p>";
+document.querySelector("#app").innerHTML = known[path] || `<h1>Oh no</h1><p>There is no such page. <a href=/>Home</a></p>`;
 """
 
 
 @in_browser
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "after", "outcomes"),
+    [
+        ("", "", ["unlisted:soft-404"] * 4),
+        ("page. <a", "page as ${path.slice(6)}. <a", ["unlisted:soft-404"] * 4),
+        (
+            "<h1>Oh no",
+            "${path === '/404' || history.replaceState(0, '', '/404') || ''}<h1>Oh no",
+            ["moved"] * 4 + ["unlisted:soft-404"],
+        ),
+    ],
+)
 async def test_pages_that_scripts_do_not_know_are_not_listed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    before: str, after: str, outcomes: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """They show one text, or repeat their address, or lead to one page."""
     site = Site()
-    shell(site, "/", ROUTES)
+    shell(site, "/", ROUTES.replace(before, after, 1))
     site.raw("/robots.txt", status=404)
     site.answers = Fallback(site.answers)
     with site.serve() as origin:
@@ -600,9 +613,33 @@ async def test_pages_that_scripts_do_not_know_are_not_listed(
         monkeypatch.delattr(Renderer, "_render")  # the next night needs no browser, for the question either
         again = await crawled(settings(origin, tmp_path))
     for one in (found, again):
-        outcomes = {path: outcome(one, path) for path in one}
-        assert {path for path, code in outcomes.items() if code == "listed"} == {"/", "/about", "/lost/list"}
-        assert [code for path, code in outcomes.items() if "page-" in path] == 4 * ["unlisted:soft-404"]
+        became = {path: outcome(one, path) for path in one}
+        true = {"/", "/about", "/lost/list"}
+        assert {path for path, code in became.items() if code == "listed"} == true
+        assert sorted(became[path] for path in one.keys() - true) == outcomes
+
+
+@in_browser
+@pytest.mark.slow
+async def test_pages_without_last_slash_that_server_adds_are_listed(tmp_path: Path) -> None:
+    """As Angular leaves it out, and a server of files redirects to the folder; and the other way round."""
+    site = Site()
+    text = "document.querySelector('#app').innerHTML = location.pathname.repeat(30) + `{}`;"
+    shell(site, "/", text.format("<a href=/folder/>f</a><a href=/page>p</a>"))
+    left_out = "history.replaceState(0, '', location.pathname.slice(0, -1));"
+    shell(site, "/folder/", text.format("f") + left_out)
+    site.raw("/folder", status=301, headers={"Location": "/folder/"})
+    for path in ("/page", "/page/"):
+        shell(site, path, text.format("p") + "history.replaceState(0, '', '/page/');")
+    with site.serve() as origin:
+        found = await crawled(settings(origin, tmp_path))
+    assert {path: outcome(found, path) for path in found} == {
+        "/": "listed",
+        "/folder/": "listed",
+        "/folder": "moved",
+        "/page": "unlisted:canonical",
+        "/page/": "listed",
+    }
 
 
 @in_browser

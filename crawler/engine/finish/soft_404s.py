@@ -5,14 +5,16 @@ in the frontier and fetches a few more pages at most.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from crawler.engine.finish.answers import Ask, SiteAnswers
 from crawler.model.facts import Facts, Obstacle
 from crawler.model.reasons import Why
+from crawler.model.rendering import Needs
 from crawler.model.survey import WithContent
 from crawler.parse import fingerprint
+from crawler.parse import url as urls
 from crawler.parse.url import Url
 from crawler.ports import Record, reads
 from crawler.rules import nonexistent_pages, soft_404
@@ -111,6 +113,29 @@ async def unlist_redirected(pages: Record, starts: Sequence[Url], shown: Mapping
         known = [(url, await pages.read(reads.RecordOf(url))) for url in found if url not in spared]
         only = [url for url, record in known if record and record.visit.hops and record.seed is None]
         await pages.withdraw(only, Why.SOFT_404, nonexistent_pages.at_origin(site)[0])
+
+
+async def led_by_scripts(
+    pages: Record, starts: Sequence[Url], target_of: Callable[[Url], Awaitable[Url | None]]
+) -> Mapping[str, Url]:
+    """Where scripts lead from nonexistent pages, by origin, if they make its start page.
+
+    Nowhere, if no page has moved.
+    """
+    found = dict[str, Url]()
+    has_moved = (await pages.read(reads.RunBalance())).outcomes.get("moved")
+    for start in starts if has_moved else ():
+        facts, site = await _facts(pages, start), urls.origin(start)
+        if site not in found and facts and facts.rendering and facts.rendering.needs is Needs.SHELL:
+            first, second = [await target_of(url) for url in nonexistent_pages.at_origin(site)[:2]]
+            if (
+                first
+                and second
+                and first.partition("?")[0] == second.partition("?")[0]
+                and first not in starts
+            ):
+                found[site] = first
+    return found
 
 
 async def _is_page_of_place(

@@ -193,7 +193,7 @@ class Renderer:
         body = (
             snapshot.redirect(tab.redirect or "")
             if shown is None
-            else snapshot.document(shown.html or "", url, shown.base)
+            else snapshot.document(shown.html or "", url, shown.base, tab.canonical)
         )
         fields = [(name, value) for name, value in shell.headers if name not in _OF_THE_SHELL]
         essence = (shell.headers.get("content-type") or "text/html").partition(";")[0]

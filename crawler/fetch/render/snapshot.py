@@ -95,9 +95,14 @@ def read(value: Any) -> Snapshot:
     return Snapshot(text, base, int(routes))
 
 
-def document(text: str, url: Url, base: str) -> bytes:
-    """The HTML, with the base URL that its relative links had in the browser."""
+def document(text: str, url: Url, base: str, canonical: str | None = None) -> bytes:
+    """The HTML, with the base URL that its relative links had in the browser.
+
+    `canonical`: is added unless the page names one.
+    """
     changed = "" if base == url else f'<base href="{html.escape(base)}">'
+    if canonical and 'rel="canonical"' not in text:
+        changed += f'<link rel="canonical" href="{html.escape(canonical)}">'
     return f"<!doctype html>{changed}{text}".encode("utf-8", "replace")
 
 
@@ -110,6 +115,15 @@ def replacement(url: str, shown: str) -> str | None:
     if not shown.startswith(("http://", "https://")) or (query and path == url):
         return None
     return shown
+
+
+def is_same_but_for_slash(url: str, shown: str) -> bool:
+    """Whether scripts only added or left out the last slash of the path.
+
+    The server may redirect to what they left out.
+    """
+    (path, *query), (other, *its_query) = url.split("?", 1), shown.split("?", 1)
+    return path.rstrip("/") == other.rstrip("/") and query == its_query
 
 
 def redirect(to: str) -> bytes:

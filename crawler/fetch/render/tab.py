@@ -88,6 +88,7 @@ class Tab:
         self._parts = Counter[str]()  # of answers that have come to the page, by the same
         self.redirect: str | None = None  # where its scripts led
         self.replaced: str | None = None  # the address that they show instead
+        self.canonical: str | None = None  # the same, but for its last slash
         self.requests = self.refused = self.bytes = self._asked = 0
 
     async def render(self, now: int, limit: int) -> Snapshot | None:
@@ -165,7 +166,10 @@ class Tab:
         shown = [entry["url"].partition("#")[0] for entry in history["entries"]]
         if self._address in shown:
             return None
-        return snapshot.replacement(self._address, shown[history["currentIndex"]])
+        replaced = snapshot.replacement(self._address, shown[history["currentIndex"]])
+        if replaced and snapshot.is_same_but_for_slash(self._address, replaced):
+            self.canonical, replaced = replaced, None
+        return replaced
 
     async def _intercept(self, tasks: anyio.abc.TaskGroup) -> None:
         session = self._session
