@@ -28,13 +28,14 @@ FROM @rows(id, missing, asked, bounded) WHERE trap.id = r.id
 """
 ANSWERED: Final = "SELECT asked, missing, bounded FROM trap WHERE id = :trap"
 
-# The pages of a pattern that only those after round `:since` resemble.
+# The pages of a pattern that only those after round `:since` resemble. `:each`: none does.
 _TRUE: Final = f"""
 SELECT count(*) FROM (
     SELECT 1 FROM known
     WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({CONTENT_OUTCOMES})
         AND version IS DISTINCT FROM CAST(:missing AS text) AND {BARE} AND {{linked}}
-    GROUP BY coalesce(echoing, version, url) HAVING min(coalesce(round, 0)) > :since
+    GROUP BY CASE WHEN CAST(:each AS boolean) THEN url ELSE coalesce(echoing, version, url) END
+    HAVING min(coalesce(round, 0)) > :since
 ) AS shown
 """
 # Found before a page of the pattern was read, and so by links from outside of it.
@@ -83,12 +84,17 @@ class ValueTable:
         given = {"trap": trap, "run": self._db.run, "missing": missing}
         return missing == REFUSED or not self._db.all(SHOWING, given)
 
-    def count_true(self, trap: int, since: int, found: int) -> int:
-        """The true pages that a sample brought, where `found` contents were new without their addresses."""
+    def count_true(self, trap: int, since: int, found: int, *, proven: bool) -> int:
+        """The true pages that a sample brought, where `found` contents were new without their addresses.
+
+        Where values are refused, each page is another one, unless all say the same: a calendar may be empty
+        and end at some year. `proven`: they do not.
+        """
         _, missing, is_bounded = self._db.one(ANSWERED, {"trap": trap})
         if missing is None:
             return found
         given = {"trap": trap, "run": self._db.run, "since": since, "missing": missing}
+        given["each"] = proven and self.refuses(trap)
         true = self._db.count(FOUND_BEFORE, given)
         if true < 2:
             true = self._db.count(LINKED, given)

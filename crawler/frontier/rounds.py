@@ -277,14 +277,14 @@ class Rounds:
             if waits and sampling.after(new).dry and self._leads_to_held(one):
                 waiting = True
                 continue
-            if one.kind == "query" and sampling.after(new).dry:
+            if one.kind != "repeats" and sampling.after(new).dry:
                 if doubt := self._values.doubts(one.trap):
                     doubtful.append(doubt)
                     continue
-                new = self._values.count_true(one.trap, one.since, new)
+                new = self._values.count_true(one.trap, one.since, new, proven=sampling.proven)
             then = sampling.after(new)
             if then.is_closed and one.kind != "repeats":
-                refuses = self._values.refuses(one.trap)
+                refuses = one.kind == "query" and self._values.refuses(one.trap)
                 if then.proven or refuses:
                     seldom = self._db.one(SELDOM, {"trap": one.trap, "run": self._db.run})
                     then = then.patient(*seldom, refuses=refuses)

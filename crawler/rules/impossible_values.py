@@ -2,7 +2,7 @@
 
 Pages of a query pattern that only repeat their addresses may be real pages with little to say, or answers to
 anything that is asked; an impossible value tells which. Each parameter that differs among the pages is asked
-for alone, in two of them; `engine.site` asks. Pure.
+for alone, in two of them; the pages of a calendar, for years to come. `engine.site` asks. Pure.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,16 @@ from typing import Final
 
 from crawler.model.trap import PatternPage
 from crawler.parse.url import Url
-from crawler.rules.nonexistent_pages import NUMBERS, differing, impossible_value, parameters, with_values
+from crawler.rules.nonexistent_pages import (
+    NUMBERS,
+    YEARS,
+    differing,
+    impossible_value,
+    in_year,
+    parameters,
+    with_values,
+)
+from crawler.rules.traps import calendar_of, date_in
 
 REFUSED: Final = ""  # an error, or a redirect
 REFUSING: Final = frozenset({400, 404, 410, 422, 500})  # statuses
@@ -19,10 +28,16 @@ MOST_PARAMETERS: Final = 4  # that differ among the pages of a pattern that is a
 
 def questions(pages: Sequence[PatternPage]) -> Sequence[tuple[Url, Url]]:
     """Two pages with an impossible value, for each parameter that differs; none if too many do."""
+    if len(pages) < len(YEARS):
+        return ()
+    one, other = _examples(pages)
+    if calendar_of(one.url) is not None:
+        days = [(page.url, date_in(page.url), year) for page, year in zip((one, other), YEARS, strict=True)]
+        first, second = (in_year(url, dated, year) if dated else url for url, dated, year in days)
+        return ((first, second),) if first != one.url and second != other.url else ()
     names = sorted(differing(page.url for page in pages))
     if not 0 < len(names) <= MOST_PARAMETERS:
         return ()
-    one, other = _examples(pages)
     return [(_impossible(one.url, name, 0), _impossible(other.url, name, 1)) for name in names]
 
 

@@ -239,10 +239,9 @@ def places(example: Url) -> Iterator[Place]:
 
     dated = date_in(example)
     if dated:
-        start, end = dated
+        start, _ = dated
         prefix = example[:start] if start < len(path) else f"{path}?"
-        dates = (_LATE_DAY.sub("28", _YEAR.sub(year, example[start:end])) for year in YEARS)
-        ends = [f"{example[len(prefix) : start]}{date}{example[end:]}" for date in dates]
+        ends = [in_year(example, dated, year)[len(prefix) :] for year in YEARS]
         yield place(prefix, *ends, is_dated=True)
     elif mark:
         parts = [part.partition("=") for part in query.split("&")]
@@ -260,6 +259,12 @@ def places(example: Url) -> Iterator[Place]:
         yield place(path, *names)
     if last.removesuffix(ending).isdigit():
         yield place(folder, *(f"{number}{ending}" for number in NUMBERS))
+
+
+def in_year(url: Url, dated: tuple[int, int], year: str) -> Url:
+    """The page of a calendar in another year. `dated`: where its date is."""
+    start, end = dated
+    return Url(f"{url[:start]}{_LATE_DAY.sub('28', _YEAR.sub(year, url[start:end]))}{url[end:]}")
 
 
 def places_of(pages: Iterable[Url]) -> Iterator[tuple[Url, Place]]:

@@ -646,3 +646,24 @@ async def test_pages_that_only_lists_lead_to_are_listed(tmp_path: Path, says: st
     with served({**found, "/item": one, "/items/*": one}) as (_, origin):
         result = await crawl(origin, tmp_path, concurrency=16)
     assert expected <= set(result.listed)
+
+
+@pytest.mark.parametrize(
+    "form", ["/game?id={0}", "/game?id={0}&team={1}", "/game/{2:%Y-%m-%d}", "/games/{2:%Y/%m/%d}/"]
+)
+@pytest.mark.parametrize("status", [404, 200])
+async def test_many_pages_that_say_the_same_are_listed(tmp_path: Path, form: str, status: int) -> None:
+    """Results of 300 games, of which there are four, where other values are errors."""
+    games = [form.format(at, at % 7, date(2024, 1, 1) + timedelta(at)) for at in range(300)]
+
+    def game(path: str, query: dict[str, str]) -> CannedResponse:
+        shown = path + "?" * bool(query) + "&".join(f"{name}={value}" for name, value in query.items())
+        known = games.index(shown) if shown in games else None
+        return (
+            html(f"Result {known % 4}:1", "/") if known is not None else Site.answer(status, b"No such game")
+        )
+
+    site = {f"/round-{at}": start(*games[at * 30 : at * 30 + 30]) for at in range(10)}
+    with served({"/": start(*site), **site, "*": game}) as (_, origin):
+        result = await crawl(origin, tmp_path, concurrency=16)
+    assert set(games) <= set(result.listed)
