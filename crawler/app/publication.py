@@ -12,8 +12,9 @@ from crawler.engine.together import together
 from crawler.errors import PublishRefused
 from crawler.model.facts import Entry
 from crawler.model.note import HEALTH, IDENTITY, OUTPUT, PUBLISH_BASE
+from crawler.model.outcome import Listed
 from crawler.model.rows import UrlRecord
-from crawler.model.survey import AlikePages, Balance, Failures
+from crawler.model.survey import AlikePages, Balance, Failures, VanishedPages
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
@@ -26,6 +27,8 @@ from crawler.sitemap.publish.guard import CrawlResult
 from crawler.sitemap.publish.identity import SitemapIdentity
 
 EXAMPLES = 3  # pages in a sentence
+MOVED = "moved"  # code of an outcome
+MOST_MOVED = 100  # published pages that redirect now, of which it is looked up where they lead
 
 
 async def final_site(rows: Reads, start: Url, known: UrlRecord | None = None) -> str:
@@ -129,6 +132,29 @@ async def result_of(
         alike=await frontier.read(reads.PagesTurnedAlike()) if is_comparable else AlikePages(),
         unseen=found.partial,
     )
+
+
+async def moved_pages(pages: Reads, run: int, outcomes: Mapping[str, int], vanished: VanishedPages) -> int:
+    """How many published pages redirect to a page of their own that is listed now, as samples show.
+
+    `outcomes`: of the published pages in this run. `vanished`: those that it did not find.
+    """
+    count = outcomes.get(MOVED, 0)
+    found = await pages.read(reads.PublishedExamples({MOVED}, MOST_MOVED)) if count else ()
+    known = [(url, await end_of(pages, url)) for url in found]
+    asked = [(page.url, await end_of(pages, Url(page.target))) for page in vanished.asked if page.target]
+    some = ((known, len(found), count), (asked, len(vanished.asked), vanished.count))
+    return sum(all_ * _own_pages(ends, run) // size for ends, size, all_ in some if size)
+
+
+def _own_pages(moved: Sequence[tuple[Url, tuple[Url, UrlRecord | None]]], run: int) -> int:
+    """How many listed pages these lead to. One with a query may be for a login, or of a session."""
+    listed = {
+        (url, end)
+        for url, (end, record) in moved
+        if record and record.run == run and isinstance(record.outcome, Listed)
+    }
+    return len({end for url, end in listed if "?" in url or "?" not in end})
 
 
 async def with_examples(frontier: Frontier, refusal: PublishRefused) -> PublishRefused:

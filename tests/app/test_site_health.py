@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,28 @@ async def test_a_site_that_replaces_its_pages_is_refused(tmp_path: Path) -> None
         done = await night(origin, tmp_path, max_removed=1.0)
         assert done["changes"][:2] == (40, 40)
         assert (await night(origin, tmp_path))["changes"] == (0, 0, 0)
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+@pytest.mark.parametrize(
+    ("to", "is_refused"),
+    [("/new/{}", False), ("/new/0", True), ("/login?next=/{}", True), ("/gone/{}", True)],
+)
+async def test_pages_that_redirect_to_their_own_have_moved(
+    tmp_path: Path, to: str, *, is_linked: bool, is_refused: bool
+) -> None:
+    with (site := website(40)).serve() as origin:
+        await night(origin, tmp_path)
+        site.page("/more", links=["/", *(f"/new/{n}" for n in range(40))])
+        site.page("/", links=["/more", *(f"/{n}" if is_linked else f"/new/{n}" for n in range(40))])
+        for number in range(40):
+            site.page(f"/new/{number}")
+            site.page(f"/login?next=/{number}")
+            site.redirect(f"/{number}", to.format(number))
+        words = "Of 41 published URLs, 39" if to == "/new/0" else "Of 41 published URLs, 40"
+        with pytest.raises(PublishRefused, match=words) if is_refused else nullcontext():
+            assert (await night(origin, tmp_path))["changes"][:2] == (41, 40)
+            assert (await night(origin, tmp_path))["changes"] == (0, 0, 0)
 
 
 async def test_a_small_site_may_replace_a_page(tmp_path: Path) -> None:

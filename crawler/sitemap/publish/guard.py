@@ -59,6 +59,7 @@ class CrawlResult(Struct, frozen=True):
     failures: Failures = field(default_factory=Failures)
     health: SiteHealth | None = None  # what pages answered that were asked again; None: they were not
     vanished: VanishedPages = NONE_VANISHED  # published pages that no link leads to any more
+    moved: int = 0  # published pages that redirect to a listed page of their own
     identity: SitemapIdentity | None = None  # what is crawled
     is_partial: bool = False  # pages that were not visited stay as they were
     alike: AlikePages = NONE_ALIKE  # published pages of which many say the same now
@@ -251,8 +252,9 @@ def _shrinking(
 
 
 def _removing(guard: Guard, before: EarlierPublications, crawled: CrawlResult) -> Iterator[_Change]:
-    """Many published URLs would leave, whatever takes their place."""
+    """Many published URLs would leave, whatever takes their place. Those that have moved stay, elsewhere."""
     found, seen = _lasting(before.difference, crawled.vanished), "published URLs"
+    found = found._replace(removed=max(0, found.removed - crawled.moved))
     is_all = found.removed == found.before and found.before > 1
     is_significant = is_all or found.removed >= FEWEST_REMOVED
     if crawled.is_partial:  # others cannot leave
