@@ -207,7 +207,9 @@ async def replayed(pages: list[PageHistory], share: float, nights: int, *, sitem
                     await job.publish()
                 except PublishRefused:
                     delays.refused += 1
-            before, listed = listed, dict(ENTRY.findall((folder / "out" / "sitemap.xml").read_text()))
+            found = ENTRY.findall((folder / "out" / "sitemap.xml").read_text())
+            # A date that is withdrawn for a night has not moved.
+            before, listed = listed, {url: date or listed.get(url, "") for url, date in found}
             _compare(site, before, listed, day, delays)
     finally:
         shutil.rmtree(folder)
@@ -226,7 +228,8 @@ def _compare(
             delays.new.append(day - page.appeared)
         elif dated > then:
             known, since = (
-                (datetime.fromisoformat(text).timestamp() - EPOCH + 1) / DAY for text in (dated, then)
+                (datetime.fromisoformat(text).timestamp() - EPOCH + 1) / DAY if text else 0.0
+                for text in (dated, then)
             )
             delays.changes += [day - at for at in page.changes if since < at <= known]
 
