@@ -126,7 +126,8 @@ def _contents(judge: Judge, url: Url, reply: Reply | None) -> frozenset[str]:
     plain = markup.wanted - NOT_PLAIN
     ways = (plain, plain | {Extract.ECHOLESS}, plain | {Extract.ECHOLESS, Extract.CALENDAR})
     part = nonexistent_pages.nonsense_in(url)
-    own = {replace(markup, wanted=wanted, part=part).read().content for wanted in ways}
+    read = [replace(markup, wanted=wanted, part=part).read() for wanted in ways]
+    own = (text for page in read for text in (page.content, page.echoing))
     return frozenset(filter(None, (*own, fingerprint.BYTES + content_digest.of_bytes(markup.body))))
 
 
