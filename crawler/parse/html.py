@@ -101,8 +101,7 @@ def extract(source: PageSource) -> ParsedPage:
         fingerprinted = versions.leads_to_queries(page, source.url)
     if not (fingerprinted or measured or in_blocks):
         return page
-    is_echoless = fingerprinted and not wanted.isdisjoint(versions.WITHOUT_ECHO)
-    visible, varying = _texts(document, page, source, measured=measured, is_echoless=is_echoless)
+    visible, varying = _texts(document, page, source, measured=measured, fingerprinted=fingerprinted)
     del document  # the tree takes ten times the memory of the page
     if measured:
         page = page._replace(length=visible.length)
@@ -132,9 +131,9 @@ def _linked(document: _Document, source: PageSource) -> tuple[ParsedPage, bool]:
 
 
 def _texts(
-    document: _Document, page: ParsedPage, source: PageSource, *, measured: bool, is_echoless: bool
+    document: _Document, page: ParsedPage, source: PageSource, *, measured: bool, fingerprinted: bool
 ) -> tuple[content.VisibleText, content.VisibleText]:
-    """The visible text, and the same without links to variations of the address, if that is asked for."""
+    """The visible text, and the same without links to variations of the address, if it is to be compared."""
     tree, body = document.tree, document.body
     has_main, media = True, content.MOST_MEDIA
     if document.is_like_ascii:
@@ -143,7 +142,7 @@ def _texts(
     if source.ignored:
         content.remove(tree.css(source.ignored))
     visible = content.visible_text(tree, may_have_main=has_main, measured=measured, media=media)
-    if is_echoless and (links := versions.links_that_vary(tree, page, source)):
+    if fingerprinted and (links := versions.links_that_vary(tree, page, source)):
         content.remove(links)
         return visible, content.visible_text(tree, may_have_main=has_main, media=media)
     return visible, visible

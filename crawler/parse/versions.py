@@ -34,25 +34,24 @@ def versioned(
     orders; of a page that shows nothing, only the bytes tell what it is. `varying`: without the links to
     variations of its address.
     """
-    folded = content.fold(visible)
+    folded = content.fold(varying)
     lasting = content.lasting(folded)
     ordered = plain = content.fingerprint(lasting)
+    if varying is not visible:
+        plain = content.fingerprint(content.lasting(content.fold(visible)))
     echoing: str | None = None
-    unordered: str | None = ordered
+    unordered: str | None = plain
     if not (visible.text or visible.media):
         unordered = None
     elif leads_to_queries(page, source.url):
         unordered = content.unordered(visible)
     if Extract.VALUELESS in source.wanted:
         values = echo.Echo(source.url, values=True)
-        ordered = content.fingerprint(content.without_echo(content.fold(varying), values))
+        ordered = content.fingerprint(content.without_echo(folded, values))
     elif Extract.ECHOLESS in source.wanted:
         is_calendar = Extract.CALENDAR in source.wanted
-        if varying is not visible:
-            folded = content.fold(varying)
-            lasting = content.lasting(folded)
         # A page links to its own path with a query perhaps only where it has one.
-        echoing = content.fingerprint(lasting) if varying is not visible and "?" in source.url else plain
+        echoing = ordered if "?" in source.url else plain
         lasting = content.echoless(
             folded, echo.Echo(source.url, calendar=is_calendar, part=source.part), lasting
         )
@@ -70,9 +69,19 @@ def versioned(
 
 
 def links_that_vary(tree: LexborHTMLParser, page: "ParsedPage", source: "PageSource") -> list[LexborNode]:
-    """Links to variations of the address of their page, whose text only spells it."""
-    beside = () if Extract.CALENDAR in source.wanted else echo.only_beside(source.url, source.body)
-    found = echo.variations(source.url, (*page.followed, *page.avoided), beside)
+    """Links to variations of the address of their page, whose text only spells it.
+
+    Unless what else repeats the address is left out, these are links to the same path with a query, and then
+    to the page itself: the page at such an address has them as well, and may be the same one.
+    """
+    leading = (*page.followed, *page.avoided)
+    if not WITHOUT_ECHO.isdisjoint(source.wanted):
+        beside = () if Extract.CALENDAR in source.wanted else echo.only_beside(source.url, source.body)
+        found = echo.variations(source.url, leading, beside)
+    else:
+        at = source.url if "?" in source.url else f"{source.url}?…"
+        found = echo.variations(at, [href for href in leading if "?" in href])
+        found |= echo.variations(at, leading) if found else {}
     nodes = tree.css("a[href]")[:MOST_ECHOES] if found else []
     hrefs = ((node.attributes["href"] or "").strip(ASCII_WHITESPACE).partition("#")[0] for node in nodes)
     return [

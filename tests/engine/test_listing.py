@@ -4,6 +4,7 @@ import random
 import re
 from datetime import date, timedelta
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -92,6 +93,24 @@ async def test_pages_under_ids_of_sessions_are_listed_once_each(tmp_path: Path) 
     with served({"/": start(f"/s/{SESSIONS[0]}/page0"), **site}) as (_, origin):
         result = await crawl(origin, tmp_path)
     assert sorted(path.rpartition("/")[2] for path in result.listed) == sorted(["", *names])
+
+
+async def test_choices_that_all_links_carry_on_are_no_pages(tmp_path: Path) -> None:
+    """Three parameters with two values each: there are 27 addresses of each page."""
+    names = ["", *(f"page-{at}" for at in range(60))]
+    choices = {"theme": ("dark", "light"), "size": ("big", "small"), "view": ("grid", "rows")}
+
+    def page(path: str, query: dict[str, str]) -> CannedResponse:
+        at = names.index(path[1:])
+        near = [(f"/{name}", query, name) for name in (names + names)[at : at + 8]]
+        near += [(path, query | {key: one}, one) for key, values in choices.items() for one in values]
+        anchors = "".join(f'<a href="{to}?{urlencode(given)}">{said}</a>' for to, given, said in near)
+        words = random.Random(at).randbytes(20).hex(" ")
+        return Site.answer(200, f"<title>{path}</title><p>{words}{anchors}".replace('?"', '"').encode())
+
+    with served(dict.fromkeys((f"/{name}" for name in names), page)) as (_, origin):
+        result = await crawl(origin, tmp_path, concurrency=16)
+    assert sorted(result.listed) == sorted(f"/{name}" for name in names)
 
 
 async def test_spellings_of_an_address_are_listed_once(tmp_path: Path) -> None:

@@ -46,6 +46,21 @@ def test_links_to_variations_of_the_address_are_no_content() -> None:
     assert at_home(f"{body} {more}", "/lamp-7?from=17") == read(body, "/lamp-7").content
 
 
+@pytest.mark.parametrize("path", ["/lamp-7", "/lamp-7?theme=dark", "/lamp-7?size=big&theme=light"])
+def test_a_choice_on_each_page_is_no_content(path: str) -> None:
+    """The page has the same choice with and without a query."""
+    choice = "<a href='?theme=dark'>dark</a> <a href='/lamp-7?theme=light'>light</a>"
+    body = "<title>lamp-7</title><p>A lamp of brass."
+    said = read(f"{body} {choice}", path).content if path == "/lamp-7" else at_home(f"{body} {choice}", path)
+    assert said == read(body, "/lamp-7").content
+
+
+def test_links_to_other_pages_with_a_query_are_content() -> None:
+    body = "<title>lamps</title><p>Lamps of brass."
+    other = read(f"{body} <a href='/lamp?number=7'>number 7</a>", "/lamps")
+    assert other.content != read(body, "/lamps").content
+
+
 @given(title=WORDS, pieces=st.lists(WORDS, max_size=5), path=PATHS, other=PATHS)
 def test_a_page_has_the_same_content_at_any_address(
     title: str, pieces: list[str], path: str, other: str
