@@ -35,7 +35,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4593,
+    "parse": 4601,
     "model": 2146,
     "errors": 172,
     "scratch": 72,
@@ -46,7 +46,7 @@ BUDGETS = {
     "fetch": 4222,
     "frontier": 9734,
     "sitemap": 4949,
-    "engine": 4092,
+    "engine": 4093,
     "workers": 1433,
     "app": 6325,
     "cli": 5978,
