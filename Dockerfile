@@ -37,8 +37,8 @@ HEALTHCHECK --interval=1m --timeout=20s --start-period=1m --retries=3 \
     CMD ["sitemap-crawler", "status", "--alive", "120"]
 # The first TERM ends what is in flight and keeps the rest, within ten seconds: what `docker stop` waits for.
 STOPSIGNAL SIGTERM
-# The program is process 1 and handles its signals itself. It also ends the processes that it starts (--processes, and the
-# sandboxed parser), so no init is needed.
+# The program is process 1 and handles its signals itself. It also ends the processes that it starts (--processes, the
+# sandboxed parser, a browser with all its children), so no init is needed.
 ENTRYPOINT ["sitemap-crawler"]
 CMD ["--help"]
 
