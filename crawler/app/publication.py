@@ -144,7 +144,7 @@ async def moved_pages(pages: Reads, run: int, outcomes: Mapping[str, int], vanis
     known = [(url, await end_of(pages, url)) for url in found]
     asked = [(page.url, await end_of(pages, Url(page.target))) for page in vanished.asked if page.target]
     some = ((known, len(found), count), (asked, len(vanished.asked), vanished.count))
-    return sum(all_ * _own_pages(ends, run) // size for ends, size, all_ in some if size)
+    return sum(times * _own_pages(ends, run) // size for ends, size, times in some if size)
 
 
 def _own_pages(moved: Sequence[tuple[Url, tuple[Url, UrlRecord | None]]], run: int) -> int:

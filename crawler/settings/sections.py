@@ -352,8 +352,8 @@ class Guard(Section):
     )
     max_removed: float = option(
         0.5,
-        "refuse to publish when more than this share of the published URLs would leave, whatever takes their "
-        "place",
+        "refuse to publish when more than this share of the published URLs would leave, and are not "
+        "redirected",
         SHARE,
     )
     max_failed: float = option(

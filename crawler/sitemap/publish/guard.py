@@ -252,7 +252,7 @@ def _shrinking(
 
 
 def _removing(guard: Guard, before: EarlierPublications, crawled: CrawlResult) -> Iterator[_Change]:
-    """Many published URLs would leave, whatever takes their place. Those that have moved stay, elsewhere."""
+    """Many published URLs would leave, and have not moved, whatever takes their place."""
     found, seen = _lasting(before.difference, crawled.vanished), "published URLs"
     found = found._replace(removed=max(0, found.removed - crawled.moved))
     is_all = found.removed == found.before and found.before > 1
