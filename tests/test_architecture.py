@@ -41,7 +41,7 @@ BUDGETS = {
     "scratch": 72,
     "settings": 1713,
     "ports": 978,
-    "rules": 5609,
+    "rules": 5622,
     "report": 4535,
     "fetch": 4222,
     "frontier": 9734,

@@ -22,6 +22,7 @@ _DOCUMENT: Final = late(rf"(?:index|default|home)(?:\.{_PAGES})?|(?:index|defaul
 _SCRIPT: Final = late(rf"(?:index|default)\.{_PAGES}")  # before the path that it answers for
 _EXTENSION: Final = late(rf"(?<=.)\.{_PAGES}$")
 _INFO: Final = late(rf"(.*?[^/]\.{_PAGES})/.")  # a page, and more of the path behind it
+_FIRST: Final = late(r"/([a-zA-Z]+[-_]?)?0*1/?$")  # of a list: its first page
 _PATH_PARAMETER: Final = late(r";[^/]*")
 _SESSION: Final = late(r"(?:\(?s|sid|sess|session|session_?id)?[-_=(]*([0-9a-z]+(?:-[0-9a-z]+)*)\)*")
 _TURNS: Final = late(r"(?<=[0-9])(?=[a-z])|(?<=[a-z])(?=[0-9])")
@@ -59,6 +60,16 @@ def without_info(url: str) -> str | None:
     address, mark, query = url.partition("?")
     found = _INFO.match(urls.target(address))
     return f"{urls.origin(address)}{found[1]}{mark}{query}" if found else None
+
+
+def without_number(url: str) -> Iterator[str]:
+    """The list whose first page is at a URL: `/a` of `/a/page-1`, and of `/a/page/1/` also `/a/page`."""
+    found = _FIRST.search(url, len(urls.origin(url))) if "?" not in url else None
+    if found:
+        base = url[: found.start()]
+        yield base
+        if not found[1] and len(base) > len(urls.origin(url)):
+            yield base.rpartition("/")[0]
 
 
 def is_session(part: str) -> bool:
@@ -232,6 +243,8 @@ def _names(page: Copy, places: frozenset[str]) -> Iterator[tuple[str, bool]]:
     if page.announced:
         yield folded(page.announced), True
     if base := without_info(page.url):
+        yield folded(base), False
+    for base in without_number(page.url):
         yield folded(base), False
     path, mark, query = page.url.partition("?")
     if mark:

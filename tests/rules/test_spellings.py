@@ -97,6 +97,18 @@ def test_ignored_parameters_and_path_info_need_the_page_itself() -> None:
     assert without_info(f"{HOME}/p.php/a/b") == f"{HOME}/p.php"
 
 
+@pytest.mark.parametrize("first", ["/news/page/1/", "/news/page-1", "/news/1", "/news/page1/"])
+def test_first_page_of_a_list_is_the_list_if_it_says_the_same(first: str) -> None:
+    second = copy(2, first.replace("1", "2"), "x")
+    assert unlisted(copy(0, "/news/", "x"), copy(1, first, "x"), second) == {first: "/news/"}
+    assert unlisted(copy(0, "/news/", "x"), copy(1, first, "y")) == {}
+
+
+def test_first_page_at_the_root() -> None:
+    assert unlisted(copy(0, "/", "x"), copy(1, "/page/1", "x")) == {"/page/1": "/"}
+    assert unlisted(copy(0, "/", "x"), copy(1, "/1", "x"), copy(2, "/2", "x")) == {"/1": "/"}
+
+
 def test_an_ignored_parameter_makes_no_two_pages_one() -> None:
     pages = [
         copy(number, f"/p?{query}", "x")
@@ -130,9 +142,9 @@ rows = st.lists(
     st.builds(
         Copy,
         st.integers(1, 99),
-        st.sampled_from(["/a", "/a/", "/A", "/a.html", "/a?x=1", "/a?x=1&y=", "/b", "/b/", "/b.php/x"]).map(
-            HOME.__add__
-        ),
+        st.sampled_from(
+            ["/a", "/a/", "/a/1", "/a/b/1", "/A", "/a.html", "/a?x=1", "/a?x=1&y=", "/b", "/b/", "/b.php/x"]
+        ).map(HOME.__add__),
         st.sets(st.sampled_from("xyz"), min_size=1).map(lambda some: tuple(sorted(some))),
         st.none(),
         st.booleans(),
