@@ -191,8 +191,11 @@ def fallen(request: Any, status: int | None) -> CannedResponse:
     return Site.answer(status or 500, b"ill")
 
 
+CONCURRENCY = 2
+
+
 async def again(origin: str, folder: Path) -> Result:
-    return await crawl(settings(origin, folder, state=str(folder / "s.db"), concurrency=2))
+    return await crawl(settings(origin, folder, state=str(folder / "s.db"), concurrency=CONCURRENCY))
 
 
 @pytest.mark.system
@@ -233,9 +236,9 @@ async def test_failed_pages_are_retried_after_all_others(tmp_path: Path) -> None
         site.well = lambda _: True
         assert (await again(origin, tmp_path)).counts == {"listed": 301}
     targets = [asked.target for asked in site.log[begun:]]
-    last_new = max(at for at, target in enumerate(targets) if target not in before)
     first_again = min(at for at, target in enumerate(targets) if target in before)
-    assert first_again >= last_new - 2, "but for what is in flight"
+    # What is in flight may be logged after several pages that are retried, if its thread has to wait.
+    assert len(set(targets[first_again:]) - before) <= CONCURRENCY
 
 
 @pytest.mark.slow
