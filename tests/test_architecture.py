@@ -35,7 +35,7 @@ LAYERS = {
 }
 # Lines that a package may have. Whoever needs more says so here, and in the commit why.
 BUDGETS = {
-    "parse": 4601,
+    "parse": 4615,
     "model": 2146,
     "errors": 172,
     "scratch": 72,
@@ -44,11 +44,11 @@ BUDGETS = {
     "rules": 5622,
     "report": 4535,
     "fetch": 4222,
-    "frontier": 9734,
+    "frontier": 9753,
     "sitemap": 4949,
     "engine": 4093,
     "workers": 1433,
-    "app": 6325,
+    "app": 6326,
     "cli": 5978,
     "testing": 55,
 }

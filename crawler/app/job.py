@@ -22,14 +22,7 @@ from crawler.app.own_folder import own_folder_of
 from crawler.app.pages import OutcomeStream, Page, pages_of
 from crawler.app.parts import Parts, begin_run, open_given, open_parts
 from crawler.app.preflight import preflight
-from crawler.app.publication import (
-    doubts_of,
-    final_site,
-    in_published_order,
-    moved_pages,
-    result_of,
-    with_examples,
-)
+from crawler.app.publication import doubts_of, final_site, in_published_order, result_of, with_examples
 from crawler.app.robots_line import ask_published
 from crawler.app.site_health import SiteCheck, Stop
 from crawler.app.state import AWAY, is_database, new_file, opened, remove_files
@@ -227,11 +220,9 @@ class Job(Struct, eq=False):
         self.doubts = await doubts_of(frontier, self.starts)
         check = SiteCheck(frontier, self._access(), self.parts.judge, self._stopped)
         vanished = await check.vanished() if complete else NONE_VANISHED
-        result = await result_of(frontier, base, balance, self.doubts, complete=complete)
+        result = await result_of(frontier, base, balance, self.doubts, vanished, complete=complete)
         if suspects_failures(settings.guard, result):
             result = replace(result, health=await check.health())
-        moved = await moved_pages(frontier, self.run.number, result.published, vanished)
-        result = replace(result, vanished=vanished, moved=moved)
         return await publish(
             in_published_order(frontier, base, settings),
             settings,

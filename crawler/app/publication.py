@@ -14,7 +14,7 @@ from crawler.model.facts import Entry
 from crawler.model.note import HEALTH, IDENTITY, OUTPUT, PUBLISH_BASE
 from crawler.model.outcome import Listed
 from crawler.model.rows import UrlRecord
-from crawler.model.survey import AlikePages, Balance, Failures, VanishedPages
+from crawler.model.survey import NONE_VANISHED, AlikePages, Balance, Failures, VanishedPages
 from crawler.parse import url as urls
 from crawler.parse.publish_base import PublishBase
 from crawler.parse.url import Url
@@ -108,9 +108,17 @@ async def lacks_published_pages(history: History) -> bool:
 
 
 async def result_of(
-    frontier: Frontier, base: PublishBase, balance: Balance, found: SiteDoubts, *, complete: bool
+    frontier: Frontier,
+    base: PublishBase,
+    balance: Balance,
+    found: SiteDoubts,
+    vanished: VanishedPages = NONE_VANISHED,
+    *,
+    complete: bool,
 ) -> CrawlResult:
-    """What the guard is told of the newest run. `complete`: every URL is settled."""
+    """What the guard is told of the newest run. `vanished`: what it did not find, as far as that was asked;
+    `complete`: every URL is settled.
+    """
     has_failed = any(code.startswith("failed:") for code in balance.outcomes)
     run, is_read_anew, outcomes, health, identity = await together(
         frontier.read(reads.NewestRun()),
@@ -127,14 +135,16 @@ async def result_of(
         found.doubt,
         await frontier.read(reads.FailuresOfRun()) if has_failed else Failures(),
         health,
-        identity=identity,
+        vanished,
+        await _moved_pages(frontier, run.number, outcomes, vanished) if run else 0,
+        identity,
         is_partial=run is not None and run.follows is not None,
         alike=await frontier.read(reads.PagesTurnedAlike()) if is_comparable else AlikePages(),
         unseen=found.partial,
     )
 
 
-async def moved_pages(pages: Reads, run: int, outcomes: Mapping[str, int], vanished: VanishedPages) -> int:
+async def _moved_pages(pages: Reads, run: int, outcomes: Mapping[str, int], vanished: VanishedPages) -> int:
     """How many published pages redirect to a page of their own that is listed now, as samples show.
 
     `outcomes`: of the published pages in this run. `vanished`: those that it did not find.

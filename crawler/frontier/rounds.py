@@ -16,10 +16,11 @@ from msgspec.structs import replace
 from crawler.frontier.budget import Budget
 from crawler.frontier.database import Database
 from crawler.frontier.leases import ANY_OUT
-from crawler.frontier.levels import READ_SO_FAR, Levels
-from crawler.frontier.patterns import BARE, CONTENT_OUTCOMES, WAS_READ, PatternTable, stored_traps
+from crawler.frontier.levels import Levels
+from crawler.frontier.patterns import PatternTable, stored_traps
 from crawler.frontier.query_values import ValueTable
 from crawler.frontier.revisits import Revisits
+from crawler.frontier.samples import ORIGINALS, SELDOM, ReadSample, count_new, leads_to_held
 from crawler.frontier.visits import ANY_DEPTH, move, release
 from crawler.model.trap import DoubtfulPattern, ImpossibleValues, Trap
 from crawler.ports import Round
@@ -113,64 +114,6 @@ FROM visit AS v JOIN url AS u ON u.id = v.id
         AND length(u.url) > :longer
 """
 
-# The number of contents that only pages after round `:since` have.
-CONTENTS: Final = f"""
-SELECT count(*) FROM (
-    SELECT 1 FROM known
-    WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({CONTENT_OUTCOMES})
-    AND (version IS NULL OR {BARE})
-    GROUP BY coalesce(version, url) HAVING min(coalesce(round, 0)) > :since
-) AS shown
-"""
-
-# How many contents a pattern has, and how many of its pages were read until the last one of them, and since.
-SELDOM: Final = f"""
-SELECT (SELECT count(*) FROM known AS p WHERE p.trap = :trap AND p.run = :run AND p.state = {SETTLED}
-    AND p.round <= s.last), s.contents, (SELECT count(*) FROM known AS p WHERE p.trap = :trap AND p.run = :run
-    AND p.state = {SETTLED} AND p.round > s.last)
-FROM (
-    SELECT count(*) AS contents, coalesce(max(shown.first), 0) AS last FROM (
-        SELECT min(coalesce(round, 0)) AS first FROM known
-        WHERE trap = :trap AND run = :run AND state = {SETTLED} AND outcome IN ({CONTENT_OUTCOMES})
-        GROUP BY coalesce(version, url)
-    ) AS shown
-) AS s
-"""
-
-# The contents of pages outside the pattern that the pages of the sample were the first to link to.
-_KNOWN: Final = f"run = :run AND state = {SETTLED} AND outcome IN ({CONTENT_OUTCOMES}) AND found <= :since"
-LED_TO: Final = f"""
-SELECT DISTINCT CASE WHEN u.echoing IN (SELECT version FROM known WHERE {_KNOWN} AND version IS NOT NULL)
-    THEN u.echoing ELSE coalesce(u.version, u.url) END
-FROM (
-    SELECT links FROM known WHERE trap = :trap AND round > :since AND run = :run AND state = {SETTLED}
-        AND ({WAS_READ} OR outcome = 'moved')
-) AS p @each(p.links) JOIN known AS u ON u.id = j.value
-WHERE u.run = :run AND u.found > :since AND u.state = {SETTLED} AND u.outcome IN ({CONTENT_OUTCOMES})
-    AND u.trap IS DISTINCT FROM :trap
-"""
-# Whether the pages of the sample were the first to link to what waits for a round of its own.
-LED_TO_HELD: Final = f"""
-SELECT 1 FROM (
-    SELECT links FROM known WHERE trap = :trap AND round > :since AND run = :run AND state = {SETTLED}
-        AND ({WAS_READ} OR outcome = 'moved')
-) AS p @each(p.links) JOIN visit AS v ON v.id = j.value JOIN url AS u ON u.id = v.id
-    JOIN trap AS t ON t.id = v.trap
-WHERE v.state = {HELD} AND u.found > :since AND t.id <> :trap AND t.kind <> 'repeats' LIMIT 1
-"""
-KNOWN_CONTENTS: Final = f"""
-SELECT count(DISTINCT version) FROM known
-WHERE {_KNOWN} AND version @any(contents, text)
-"""
-# Of the patterns of repeats that are decided, in one pass over all pages. What a pattern shares with
-# pages outside it is not new.
-ORIGINALS: Final = f"""
-SELECT t.id, count(*) FROM ({READ_SO_FAR}) AS read JOIN trap AS t ON t.id = read.trap
-WHERE t.run = :run AND NOT t.closed AND t.size_left <= 0 AND t.kind = 'repeats'
-    AND read.round > t.sample_round AND read.place = 1
-GROUP BY t.id
-"""
-
 CONTINUE: Final = """
 UPDATE trap SET size = :size, size_left = :size, sample_round = :round, dry = :dry, proven = :proven,
     closed = :closed
@@ -200,18 +143,6 @@ class _Held(Struct, frozen=True):
     longest_before: int  # the same before the last round
     rounds_growing: int  # consecutive rounds in which that length grew
     host: int
-
-
-class _Decidable(Struct, frozen=True):
-    """A pattern whose sample was read."""
-
-    trap: int
-    kind: str
-    pattern: str
-    size: int
-    since: int  # the round after which the sample began
-    dry: int
-    proven: bool
 
 
 class Rounds:
@@ -269,12 +200,12 @@ class Rounds:
         such as the topics of lists. The last value: whether one waits.
         """
         shut, doubtful, waiting = set[str](), list[DoubtfulPattern](), False
-        decided = [_Decidable(*row) for row in self._db.all(DECIDABLE, {"run": self._db.run})]
+        decided = [ReadSample(*row) for row in self._db.all(DECIDABLE, {"run": self._db.run})]
         has_repeats = any(one.kind == "repeats" for one in decided)
         originals = dict(self._db.ask_whole(ORIGINALS, {"run": self._db.run})()) if has_repeats else {}
         for one in decided:
-            sampling, new = Sampling(one.size, one.dry, bool(one.proven)), self._count_new(one, originals)
-            if waits and sampling.after(new).dry and self._leads_to_held(one):
+            sampling, new = Sampling(one.size, one.dry, bool(one.proven)), count_new(self._db, one, originals)
+            if waits and sampling.after(new).dry and leads_to_held(self._db, one):
                 waiting = True
                 continue
             if one.kind != "repeats" and sampling.after(new).dry:
@@ -317,21 +248,6 @@ class Rounds:
         """See `BARRED`."""
         given = {"trap": trap, "depth": depth, "detail": detail, "now": self._db.now(), "longer": longer}
         move(self._db, self._db.all(BARRED, given))
-
-    def _count_new(self, one: _Decidable, originals: Mapping[int, int]) -> int:
-        """Contents that a sample brought: of its own pages, or else of pages that it led to first."""
-        given = {"trap": one.trap, "run": self._db.run, "since": one.since}
-        found = self._db.count(CONTENTS, given) if one.kind != "repeats" else originals.get(one.trap, 0)
-        if (one.proven and found) or found > 1:
-            return found
-        if led := {content for (content,) in self._db.all(LED_TO, given)}:
-            known = self._db.count(KNOWN_CONTENTS, given | {"contents": self._db.dialect.all_of(led)})
-            found += len(led) - known
-        return found
-
-    def _leads_to_held(self, one: _Decidable) -> bool:
-        given = {"trap": one.trap, "run": self._db.run, "since": one.since}
-        return one.kind != "repeats" and self._db.one_or_none(LED_TO_HELD, given) is not None
 
     def _release(self, depth: int, closed: list[Trap], busy: AbstractSet[int], level: int) -> int:
         """Patterns whose last sample brought nothing, and those of repeats, wait for all others.

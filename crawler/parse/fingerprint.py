@@ -28,10 +28,11 @@ if TYPE_CHECKING:  # the rules of duplicates import this, and what only reads a 
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from crawler.parse import volatile_text
-from crawler.parse.echo import MARK, Echo
+from crawler.parse.echo import Echo
 from crawler.parse.extract import BYTES as BYTES  # noqa: PLC0414 - part of the names here, too
 from crawler.parse.extract import LABEL, WORDING_DIGITS
 from crawler.parse.late import late
+from crawler.parse.volatile_text import MARK
 
 SILENT: Final = frozenset(
     {"script", "style", "noscript", "template", "svg", "iframe", "object", "canvas", "datalist"}

@@ -16,6 +16,7 @@ from typing import Final
 from crawler.parse.late import late
 
 NODE: Final = b"\x00"  # separates pieces of text: a parsed page cannot contain it
+MARK: Final = b"\x01"  # in place of what is left out; the same
 LONGEST_LINE: Final = 160  # characters of a line that may be a stamp of the server
 NEAR: Final = 60  # characters of the adjacent text that may name what a number counts
 LONG_WORD: Final = 20  # characters
