@@ -22,7 +22,7 @@ _DOCUMENT: Final = late(rf"(?:index|default|home)(?:\.{_PAGES})?|(?:index|defaul
 _SCRIPT: Final = late(rf"(?:index|default)\.{_PAGES}")  # before the path that it answers for
 _EXTENSION: Final = late(rf"(?<=.)\.{_PAGES}$")
 _INFO: Final = late(rf"(.*?[^/]\.{_PAGES})/.")  # a page, and more of the path behind it
-_FIRST: Final = late(r"/([a-zA-Z]+[-_]?)?0*1/?$")  # of a list: its first page
+_FIRST: Final = late(r"/([a-zA-Z]+[-_]?)?0*1/?$")  # at the end of a path: the first page of a list
 _PATH_PARAMETER: Final = late(r";[^/]*")
 _SESSION: Final = late(r"(?:\(?s|sid|sess|session|session_?id)?[-_=(]*([0-9a-z]+(?:-[0-9a-z]+)*)\)*")
 _TURNS: Final = late(r"(?<=[0-9])(?=[a-z])|(?<=[a-z])(?=[0-9])")

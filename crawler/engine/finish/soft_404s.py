@@ -40,8 +40,9 @@ async def answers_of(
 
 
 async def unlist(pages: Record, traps: Traps, starts: Sequence[Url], answers: SiteAnswers) -> set[str]:
-    """Unlists pages with the same content as the site's response for a nonexistent page; returns calendars of
-    these.
+    """Unlists pages with the same content as the site's response for a nonexistent page.
+
+    Returns the calendars that have such pages.
 
     A nonexistent page is requested only where several pages have the same content: of the origin, of the
     folder of each, or of its query. The page that the site shows in place of what is missing stays: a
@@ -120,7 +121,7 @@ async def led_by_scripts(
 ) -> Mapping[str, Url]:
     """Where scripts lead from nonexistent pages, by origin, if they make its start page.
 
-    Nowhere, if no page has moved.
+    Asked only if some page has moved.
     """
     found = dict[str, Url]()
     has_moved = (await pages.read(reads.RunBalance())).outcomes.get("moved")
@@ -128,12 +129,8 @@ async def led_by_scripts(
         facts, site = await _facts(pages, start), urls.origin(start)
         if site not in found and facts and facts.rendering and facts.rendering.needs is Needs.SHELL:
             first, second = [await target_of(url) for url in nonexistent_pages.at_origin(site)[:2]]
-            if (
-                first
-                and second
-                and first.partition("?")[0] == second.partition("?")[0]
-                and first not in starts
-            ):
+            is_same = first and second and first.partition("?")[0] == second.partition("?")[0]
+            if first and is_same and first not in starts:
                 found[site] = first
     return found
 

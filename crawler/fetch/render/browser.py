@@ -57,7 +57,7 @@ class Browser:
             tab.crash()
 
     async def watch(self) -> None:
-        """Kills the browser if it takes more memory than it may; notices if it has ended, and buries it.
+        """Kills the browser if it takes more memory than it may; notices if it has ended.
 
         Linux only.
         """
@@ -67,10 +67,10 @@ class Browser:
                 self.kill()
             with anyio.move_on_after(WATCHED):
                 await self._gone.wait()
-        await self._bury()
+        await self._reap()
 
-    async def _bury(self) -> None:
-        """Once it is dead, its children are those of process 1, which we are in a container: no zombies."""
+    async def _reap(self) -> None:
+        """Once it is dead, its processes are children of process 1, which this one is in a container."""
         with suppress(ProcessLookupError, PermissionError):
             while self._group:
                 os.killpg(self._group, 0)  # until none is left
